@@ -164,7 +164,7 @@ def test_a_release_about_others_is_kept_in_the_file(tmp_path):
     told = said(known)
     assert f"with a guarantee of its own: {first.guarantee}" in told
     assert "Of people whose values are in both, the two add up" in told
-    with pytest.raises(ValueError, match="a page cannot predict by a release within the release"):
+    with pytest.raises(ValueError, match="a page cannot predict by a release or public rows"):
         prediction_html(known)
     later = extend(known, NEW[:50], truth(NEW[:50]), epsilon=1.0, delta=0.0, insecure_seed=8)
     assert later.predict(NEW).shape == (300,)
@@ -282,3 +282,42 @@ def test_refining_keeps_the_prediction():
     later = refine(release, Y, with_column(NEW[:20], truth(NEW[:20])), epsilon=1.0, delta=0.0)
     assert later.prior.trend == release.prior.trend
     assert np.abs(later.predict(with_column(NEW, truth(NEW))) - truth(NEW)).mean() < 10
+
+
+def test_public_rows_are_kept_in_the_file_and_help(tmp_path):
+    others = RNG.uniform(0, 10, size=(150, 2))
+    outputs = truth(others) + RNG.normal(0, 5, size=150)
+    model = DPGPRegressor(**SETTINGS, public_prediction=(others, outputs)).fit(X, Y)
+    found = model.predict(NEW)
+    assert np.sqrt(np.mean((found - truth(NEW)) ** 2)) < 0.5 * error_alone()
+    model.release_.save(tmp_path / "x.cloak")
+    known = Release.load(tmp_path / "x.cloak")
+    np.testing.assert_array_equal(known.predict(NEW), found)
+    given = fitted(model.public_rows_.predict(X))
+    expected = given.predict(with_column(NEW, model.public_rows_.predict(NEW)))
+    np.testing.assert_array_equal(found, expected)
+    assert "from 150 rows with outputs that were declared to be public" in said(known)
+    assert model.plan(X).table.n_inputs == 3
+
+
+def test_public_rows_of_tables_with_categories_have_a_schema_of_their_own(tmp_path):
+    frame = pd.DataFrame({"a": X[:, 0], "job": np.where(X[:, 1] > 5, "cook", "clerk")})
+    model = DPGPRegressor(**SETTINGS, public_prediction=(frame[:50], Y[:50]))
+    model.fit(frame[50:], Y[50:]).release_.save(tmp_path / "x.cloak")
+    known = Release.load(tmp_path / "x.cloak")
+    np.testing.assert_array_equal(known.predict(frame), model.predict(frame))
+    assert known.public_rows.schema.sources == ("a", "job")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ((X, Y[:-1]), "must agree|one finite output each"),
+        ((X, np.full(120, np.nan)), "one finite output each"),
+        ((np.zeros((2001, 2)), np.zeros(2001)), "2,000 public rows at most"),
+        ((X, Y, Y), "or public rows"),
+    ],
+)
+def test_rows_that_are_none_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        DPGPRegressor(**SETTINGS, public_prediction=rows).fit(X, Y)

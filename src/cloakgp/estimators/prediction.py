@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.fitting.request import check_public_prediction
 from cloakgp.utils.arrays import append_column
 from cloakgp.utils.names import PUBLIC_PREDICTION
 
@@ -35,7 +34,7 @@ def with_prediction_of(public_prediction: Any, X: Any) -> Any:
     Raises
     ------
     ValueError
-        If it predicts nothing, or not one number for each row.
+        If predictions are not one number for each row.
 
     Examples
     --------
@@ -44,7 +43,6 @@ def with_prediction_of(public_prediction: Any, X: Any) -> Any:
     array([[1., 5.],
            [2., 5.]])
     """
-    check_public_prediction(public_prediction)
     if not predicts(public_prediction):
         return X
     predicted = np.asarray(public_prediction.predict(X), dtype=np.float64)

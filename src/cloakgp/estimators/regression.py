@@ -25,6 +25,8 @@ from cloakgp.estimators.base import (
     TableLike,
     column_name,
     count_queries,
+    feature_names,
+    read_inputs,
     warn_of_repetition,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
@@ -34,8 +36,9 @@ from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
 from cloakgp.fitting.held import HeldTable, checked_exposure
 from cloakgp.fitting.passes import Rows, RowTable, inducing_inputs
+from cloakgp.fitting.public_rows import condition_on_public_rows
 from cloakgp.fitting.refusals import refuse
-from cloakgp.fitting.request import FitRequest, Learn, Regression
+from cloakgp.fitting.request import FitRequest, Learn, Regression, check_public_prediction
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
@@ -49,6 +52,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
+from cloakgp.release.public_rows import PublicRows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import (
     PUBLIC_PREDICTION,
@@ -158,14 +162,14 @@ class DPGPRegressor(
         Memory limit of a fit in gigabytes; by default half of the free memory. Where an exact
         process would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning`
         says so before the first question.
-    public_prediction : str, int, or object with a method predict, optional
+    public_prediction : str, int, object with a method predict, or (X, y), optional
         What is said of outputs by public knowledge, in output units: a public column of X, by its
-        name or place, a fitted model, or a `Release` about others (`docs/how-to/public-help.md`).
-        Predictions then are this plus what the answers say it gets wrong, and if they say that it
-        is worth nothing, as without it. It must be public: a model of these very outputs is not. A
-        model's predictions are one more column, the last, which is given to predict from a file;
-        a release is kept in it. To be fitted in clones, a model is wrapped in
-        ``sklearn.frozen.FrozenEstimator``.
+        name or place, a fitted model, a `Release` about others, or up to 2,000 public rows with
+        their outputs (`docs/how-to/public-help.md`). Predictions then are this plus what the
+        answers say it gets wrong, and if they say that it is worth nothing, as without it. It must
+        be public: a model of these very outputs is not. What a model, a release or public rows
+        predict is one more column, the last. A file keeps release and rows, and of models needs the
+        column. To be fitted in clones, a model is wrapped in ``sklearn.frozen.FrozenEstimator``.
     schema : Schema, optional
         Kinds of the columns of a table; inferred where it holds more than numbers, or has gaps.
     random_state : int
@@ -181,6 +185,8 @@ class DPGPRegressor(
         rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
         The guarantee of the release.
+    public_rows_ : PublicRows
+        The process given public rows, if there are any.
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names.
@@ -641,7 +647,25 @@ class DPGPRegressor(
         return replace(summary, sample=unpredicted(summary.sample, column=column))
 
     def _read(self, X: Any) -> Inputs:
-        return super()._read(with_prediction_of(self.public_prediction, X))
+        check_public_prediction(self.public_prediction)
+        self.__dict__.pop("public_rows_", None)
+        if isinstance(self.public_prediction, tuple):
+            self.public_rows_ = self._condition_on_public_rows(*self.public_prediction)
+        return super()._read(with_prediction_of(self._predictor(), X))
+
+    def _condition_on_public_rows(self, X: TableLike, outputs: ArrayLike) -> PublicRows:
+        """Return the process given public rows, which have no more to do with the private ones."""
+        read = read_inputs(columns := BaseEstimator(), X, schema=self.schema)
+        values = np.asarray(read.of_rows(outputs), dtype=np.float64)
+        names = feature_names(columns) if read.schema is None else read.schema.names
+        within = self._regression().limits
+        return condition_on_public_rows(
+            read.X, values, bounds=within, input_names=names, schema=read.schema
+        )
+
+    def _predictor(self) -> Any:
+        """Return what predicts publicly: public rows as their process."""
+        return getattr(self, "public_rows_", self.public_prediction)
 
     def _declared_schema(self) -> Schema | None:
         if self.schema is None or not predicts(self.public_prediction):
@@ -654,15 +678,19 @@ class DPGPRegressor(
         self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query:
         if X_query is not None:
-            X_query = with_prediction_of(self.public_prediction, X_query)
+            X_query = with_prediction_of(self._predictor(), X_query)
         return super()._query(inputs, X_query, query_weight)
 
     def _points(self, X: ArrayLike) -> Any:
-        return super()._points(with_prediction_of(self.public_prediction, X))
+        return super()._points(with_prediction_of(self._predictor(), X))
 
     def _keep(self, release: Release) -> Self:
-        kept = self.public_prediction if isinstance(self.public_prediction, Release) else None
-        return super()._keep(replace(release, predictor=kept))
+        kept = self._predictor()
+        if isinstance(kept, Release):
+            release = replace(release, predictor=kept)
+        elif isinstance(kept, PublicRows):
+            release = replace(release, public_rows=kept)
+        return super()._keep(release)
 
     def _model_within(
         self,

@@ -117,17 +117,19 @@ def check_public_prediction(given: object, *, spelled: Spelling = as_parameter) 
     Raises
     ------
     ValueError
-        Unless it is a name, a place, something with a method predict, or None.
+        Unless it is a name, a place, something with a method predict, public rows, or None.
 
     Examples
     --------
     >>> check_public_prediction("census")
     """
     column = isinstance(given, str | int) and not isinstance(given, bool) and given != ""
-    if given is not None and not column and not callable(getattr(given, "predict", None)):
+    rows = isinstance(given, tuple) and len(given) == 2
+    predicts = callable(getattr(given, "predict", None))
+    if not (given is None or column or rows or predicts):
         raise ValueError(
-            f"{spelled('public_prediction')} must be a public column, by its name or place, or a "
-            f"fitted model with a method predict, got {given!r}"
+            f"{spelled('public_prediction')} must be a public column, by its name or place, a "
+            f"fitted model with a method predict, or public rows (X, y), got {given!r}"
         )
 
 
@@ -168,7 +170,7 @@ class Regression:
     likelihood : {"normal", "counts"}
     overdispersion : float or None
     calibrate : "auto", False or float
-    public_prediction : str, int, object with a method predict, or None
+    public_prediction : str, int, object with a method predict, (X, y), or None
         All as for `DPGPRegressor`.
     """
 

@@ -97,10 +97,10 @@ def prediction_html(release: Release) -> str:
             "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
             "for this release"
         )
-    if release.predictor is not None:
+    if release.predictor is not None or release.public_rows is not None:
         raise ValueError(
-            "a page cannot predict by a release within the release: use `cloakgp predict`, or fit "
-            "with its predictions as a column"
+            "a page cannot predict by a release or public rows within the release: fit with their "
+            "predictions as a column"
         )
     controls = controls_of(release)
     described = {

@@ -133,7 +133,7 @@ def _completed(release: Encoding, X: Any, *, name: str) -> Any:
     ValueError
         If a model predicted it that is not kept, and its predictions are not there.
     """
-    predictor = getattr(release, "predictor", None)
+    predictor = getattr(release, "predictor", None) or getattr(release, "public_rows", None)
     predicted = PUBLIC_PREDICTION in release.input_names or predictor is not None
     present = list(X) if isinstance(X, Mapping) else column_names(X)
     named = any(isinstance(column, str) for column in present)

@@ -39,6 +39,7 @@ from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.predictions import Predictions
 from cloakgp.release.provenance import Provenance
+from cloakgp.release.public_rows import PublicRows
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.markup import html_table
@@ -102,6 +103,8 @@ class Release(SavedRelease, Predictions):
     predictor : Release or None
         About other people: its predictions are the last input, if `prior.trend` goes by these, and
         are computed where they are not given.
+    public_rows : PublicRows or None
+        The same of public rows.
 
     Examples
     --------
@@ -137,6 +140,7 @@ class Release(SavedRelease, Predictions):
     kept: int | None = None
     cohorts: Cohorts = ()
     predictor: Release | None = None
+    public_rows: PublicRows | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:

@@ -50,7 +50,7 @@ def protection_facts(release: Release) -> tuple[Fact, ...]:
     if trend is None:
         return ()
     column = input_names(release)[trend.column]
-    known = release.predictor
+    known, rows = release.predictor, release.public_rows
     source = (
         f"{column} was declared to be public, for every row. If it was made from the values of "
         f"{release.output_name} in this table, it tells of them, and no guarantee here covers that."
@@ -59,6 +59,11 @@ def protection_facts(release: Release) -> tuple[Fact, ...]:
         source = (
             f"{column} comes from another release, which is in this one, with a guarantee of its "
             f"own: {known.guarantee}. Of people whose values are in both, the two add up."
+        )
+    if rows is not None:
+        source = (
+            f"{column} comes from {len(rows.X):,} rows with outputs that were declared to be "
+            "public, and are in this file. No guarantee here covers the people in these."
         )
     return (Fact(LABEL, source),)
 
