@@ -65,6 +65,9 @@ def test_a_plan_expects_less_error_with_it() -> None:
         return float(" ".join(told.output.split()).split("off by ")[1].split(" ")[0])
 
     assert error(*WITH_HELP) < error("--bounds", "0", "300")
+    told = " ".join(run("plan", *WITH_HELP).output.split())
+    assert "the prior describes the private column, and that census predicts it" in told
+    assert "predicts it" not in run("plan", "--bounds", "0", "300").output
 
 
 @pytest.mark.parametrize(
