@@ -12,10 +12,11 @@ autoregressive co-kriging whose first code is public (Kennedy and O'Hagan 2000).
 p is a function of public inputs alone. Outputs are clipped, and asked, as without it; what it
 expects, R t, is subtracted from answers that are there already. No sensitivity changes.
 
-A wrong prediction is found out by the same answers, `alternatives`: after learning, the release
-keeps the prior under which they are most probable. One without the prediction is among them, so
-that the answers are at least as probable as without it; what was spent by then are questions that
-were chosen for the wrong prior, most of them about β, which is one number.
+A wrong prediction is found out by the same answers. After each stage hyperparameters are learned
+under all `alternatives`, and the release keeps what makes the answers most probable. A prior
+without the prediction is among them, so that the answers are at least as probable as without it;
+what was lost by then are questions that were chosen for the wrong prior: it has one coefficient
+more. `python -m experiments public-help` measures what that is.
 """
 
 from __future__ import annotations
