@@ -321,3 +321,40 @@ def test_public_rows_of_tables_with_categories_have_a_schema_of_their_own(tmp_pa
 def test_rows_that_are_none_are_refused(rows, message):
     with pytest.raises(ValueError, match=message):
         DPGPRegressor(**SETTINGS, public_prediction=rows).fit(X, Y)
+
+
+@pytest.mark.parametrize("learn", ["average", None])
+def test_it_goes_with_averages_and_without_learning(learn):
+    model = fitted(truth(X), learn=learn)
+    assert error(model, truth(NEW)) < 0.5 * error_alone()
+    mean, covariance = model.predict(with_column(NEW, truth(NEW))[:4], return_cov=True)
+    np.testing.assert_allclose(mean, model.predict(with_column(NEW, truth(NEW))[:4]))
+    assert covariance.shape == (4, 4)
+    if learn is None:
+        assert model.release_.fitted_prior is model.release_.prior
+
+
+def test_persons_with_several_rows_and_margins_have_one_too():
+    people = np.arange(120) // 3
+    grouped = fitted(truth(X)).fit(with_column(X, truth(X)), Y, groups=people)
+    assert error(grouped, truth(NEW)) < 25.0
+    margins = fitted(truth(X), calibrate=0.45, epsilon=3.0)
+    lower, upper = margins.predict_interval(with_column(NEW, truth(NEW)), 0.8)
+    assert np.mean((lower <= truth(NEW)) & (truth(NEW) <= upper)) > 0.8
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+@pytest.mark.parametrize("criterion", ["trace", "functional"])
+@pytest.mark.parametrize("inducing", [None, 10])
+def test_raw_predictions_are_the_posterior_mean_about_the_prediction(criterion, inducing):
+    settings = {"criterion": criterion, "inducing": inducing, "learn": None, "gap": 0.1}
+    model = fitted(truth(X), **settings, epsilon=1e7, delta=1e-6, noise="gaussian")
+    release = model.release_
+    prior, rows, points = release.prior, with_column(X, truth(X)), with_column(NEW, truth(NEW))
+    if criterion == "functional":
+        found = release.function()(points)
+    else:
+        found, points = release.published().values, release.published().X
+    C = prior.cloaking_matrix(points, rows)
+    expected = prior.means(points) + C @ (Y - prior.means(rows))
+    np.testing.assert_allclose(found, expected, atol=0.1)
