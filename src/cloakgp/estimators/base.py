@@ -396,9 +396,13 @@ class DesignMixin(BaseEstimator):
 
     def _read(self, X: Any) -> Inputs:
         """Return public inputs as numbers, and keep their schema."""
-        given = read_inputs(self, X, schema=self.schema)
+        given = read_inputs(self, X, schema=self._declared_schema())
         self._keep_schema(given.schema)
         return given
+
+    def _declared_schema(self) -> Schema | None:
+        """Return the kinds of columns that were declared; None if they are to be inferred."""
+        return self.schema
 
     def _keep_schema(self, schema: Schema | None) -> None:
         if schema is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
@@ -96,6 +97,11 @@ def prediction_html(release: Release) -> str:
             "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
             "for this release"
         )
+    if release.predictor is not None or release.public_rows is not None:
+        raise ValueError(
+            "a page cannot predict by a release or public rows within the release: fit with their "
+            "predictions as a column"
+        )
     controls = controls_of(release)
     described = {
         "output": printable(release.output_name),
@@ -162,6 +168,7 @@ def _part(part: Coefficients, X: Array) -> dict[str, Any]:
         "allExplained": part.all_explained,
         "noise": part.noise_variance + white,
         "scatter": None if part.scatter is None else _scatter(part.scatter),
+        "trend": None if part.trend is None else asdict(part.trend),
         **_learned(part.likelihood),
         "channels": [
             {

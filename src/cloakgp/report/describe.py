@@ -47,6 +47,7 @@ from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
 from cloakgp.report.measurements import describe_answers, prior_facts
 from cloakgp.report.outputs import NumberWords, OutputWords
+from cloakgp.report.prediction import protection_facts
 from cloakgp.report.quantiles import QuantileWords
 from cloakgp.report.statistics import (
     describe_cloaked,
@@ -222,6 +223,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             f"{inputs}; who is in the table; "
             f"{'which rows are the same person; ' * bool(_groups(release))}{words.also_public()}.",
         ),
+        *protection_facts(release),
         *describe_exclusions(release.output_name),
     )
 

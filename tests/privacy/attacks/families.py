@@ -66,6 +66,7 @@ SMALL = {
     "stages": None,
     "noise": "gaussian",
 }
+HELPED = {"learn": "map", "stages": [(0.4, None), (0.6, 1.0)]}
 NO_BANDS = [(0.4, None), (0.6, None)]
 TWO_STAGES = [(0.4, None), (0.6, 1.0)]
 FOUR_STAGES = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
@@ -857,6 +858,8 @@ ATTACKS = [
     keeps_out("two stages, and rows that are kept out", stages=TWO_STAGES),
     keeps_out("rows that are kept out, Laplace", noise="laplace", delta=0.0),
     regression("several inputs", inputs="plane", criterion="trace"),
+    regression("a public prediction", inputs="plane", public_prediction=1, **HELPED),
+    regression("a public prediction, raw", inputs="plane", public_prediction=0, criterion="trace"),
     regression("fitc", **SPARSE),
     regression("dtc", approximation="dtc", criterion="trace", **SPARSE),
     regression("sor", approximation="sor", criterion="logdet", **SPARSE),
@@ -924,6 +927,7 @@ ATTACKS = [
     # Nobody need be moved most by counts and by every stage.
     streamed("many rows, an interval first", arrays, tight=None, epsilon=300.0, stages=TWO_STAGES),
     streamed_groups("groups of many rows, an interval first", groups="aabbccd", epsilon=900.0),
+    streamed("a public prediction in chunks", arrays, public_prediction="b", learn="map"),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
     streamed("Dask", dask_rows),

@@ -133,8 +133,9 @@ const Cloak = (() => {
       }
     }
     const own = part.allExplained ? b.reduce((sum, each) => sum + each * each, 0) : part.covariance(x, x);
+    const trend = part.trend ? x[part.trend.column] - part.trend.centre : 0;
     return part.channels.map((channel) => {
-      let mean = channel.mean;
+      let mean = channel.mean + trend;
       for (let i = 0; i < b.length; i++) mean += channel.weights.values[i] * b[i];
       return { mean, variance: Math.max(own - length(channel.subtracted, b), 0) + length(channel.added, b) };
     });
