@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from cloakgp import DPGPRegressor
 from cloakgp.design import Certificate, design_strategy
 from cloakgp.models.scatter import Scatter
+from cloakgp.models.trend import Trend
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import DenseStrategy, Measurement, Release
@@ -193,3 +194,13 @@ def scattered():
     )
     learned = [replace(one, prior=replace(one.prior, scatter=scatter)) for one in release.learned]
     return replace(release, learned=tuple(learned))
+
+
+@pytest.fixture(scope="session")
+def trending(scattered):
+    """A release of an exact process that goes by a public prediction of outputs."""
+    learned = [
+        replace(one, prior=replace(one.prior, trend=Trend(column=1, centre=2.0), scatter=None))
+        for one in scattered.learned
+    ]
+    return replace(scattered, learned=tuple(learned))

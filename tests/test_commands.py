@@ -27,6 +27,7 @@ PAGES = {
     "docs/how-to/counts.md": 2,
     "docs/how-to/quantiles.md": 1,
     "docs/how-to/categories.md": 2,
+    "docs/how-to/streams.md": 6,
 }
 # What is not of `cloakgp example`, or does not end, has tests of its own.
 ELSEWHERE = ("make ", "pip ", "cloakgp serve", "cloakgp release big.parquet")

@@ -8,7 +8,7 @@ const OLD = "it was written without what programs in other languages predict by:
 // All that there is among the coefficients: what is not here has a meaning that this reader would miss.
 const KNOWN = new Set(["outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
   "calibration", "margins", "parts", "several"]);
-const KNOWN_OF_PARTS = new Set(["weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "scales",
+const KNOWN_OF_PARTS = new Set(["weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
   "overdispersion", "channels"]);
 const checkKnown = (tree, known) => {
   const strange = Object.keys(tree).filter((name) => tree[name] !== null && !known.has(name));
@@ -18,6 +18,8 @@ const checkKnown = (tree, known) => {
 const predicting = (manifest, arrays) => {
   const tree = manifest.coefficients;
   if (!tree) throw new Error(OLD);
+  if (manifest.predictor || manifest.public_rows)
+    throw new Error("public predictions by a release or rows within it cannot be computed here: predict in Python");
   checkKnown(tree, KNOWN);
   tree.parts.forEach((part) => checkKnown(part, KNOWN_OF_PARTS));
   const array = (name) => arrays.get(name);

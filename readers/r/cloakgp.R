@@ -142,7 +142,7 @@
 # All that there is among the coefficients: what is not here has a meaning that this reader would miss.
 .cloak_known <- c("outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
   "calibration", "margins", "parts", "several")
-.cloak_known_of_parts <- c("weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "scales",
+.cloak_known_of_parts <- c("weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
   "overdispersion", "channels")
 .cloak_check_known <- function(tree, known) {
   strange <- setdiff(names(tree)[!vapply(tree, is.null, logical(1))], known)
@@ -173,8 +173,9 @@
   alone <- function(i) part$kernel(X[i, , drop = FALSE], X[i, , drop = FALSE])[1, 1]
   own <- if (part$all_explained) colSums(b^2) else vapply(seq_len(nrow(X)), alone, numeric(1))
   lengths <- function(root) if (none || nrow(root) == 0) 0 else colSums((root %*% b)^2)
+  trend <- if (is.null(part$trend)) 0 else X[, part$trend$column + 1] - part$trend$centre
   mean <- vapply(part$channels, function(channel)
-    channel$mean + if (none) numeric(nrow(X)) else as.vector(channel$weights %*% b), numeric(nrow(X)))
+    trend + channel$mean + if (none) numeric(nrow(X)) else as.vector(channel$weights %*% b), numeric(nrow(X)))
   variance <- vapply(part$channels, function(channel)
     pmax(own - lengths(channel$subtracted), 0) + lengths(channel$added), numeric(nrow(X)))
   list(mean = matrix(mean, nrow(X)), variance = matrix(variance, nrow(X)))
@@ -442,7 +443,11 @@
   if (is.data.frame(newdata) && !is.null(release$schema)) {
     codes <- c("", unlist(release$schema$missing_values))
     used <- Filter(function(column) column$type != "identifier", release$schema$columns)
-    return(do.call(cbind, lapply(used, .cloak_encode_column, table = newdata, codes = codes)))
+    X <- do.call(cbind, lapply(used, .cloak_encode_column, table = newdata, codes = codes))
+    # Inputs that no column gives, as public predictions by a model, are to be given in figures.
+    if (ncol(X) != length(names))
+      stop("these columns give ", ncol(X), " inputs, and it takes ", length(names), call. = FALSE)
+    return(X)
   }
   if (is.data.frame(newdata)) {
     lacking <- setdiff(names, names(newdata))
@@ -483,6 +488,8 @@ read_release <- function(path) {
   if (is.null(release))
     stop("it was written without what programs in other languages predict by: open it in Python and save it again",
       call. = FALSE)
+  if (!is.null(manifest$predictor) || !is.null(manifest$public_rows))
+    stop("public predictions by a release or rows within it cannot be computed here: predict in Python", call. = FALSE)
   .cloak_check_known(release, .cloak_known)
   release$parts <- lapply(release$parts, .cloak_part, arrays = arrays)
   for (name in c("grid", "curves"))

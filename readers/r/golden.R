@@ -6,6 +6,8 @@ folder <- commandArgs(trailingOnly = TRUE)[1]
 TOLERANCE <- 1e-8
 REFUSED <- c(all_kernels = "the kernel PairwiseKernel cannot", gibbs_kernel = "the kernel GibbsKernel cannot",
   integral_histogram_gaussian = "the kernel IntegralRBF cannot", integral_histogram_laplace = "the kernel IntegralRBF cannot",
+  public_prediction_by_a_release = "public predictions by a release or rows within it cannot",
+  public_prediction_by_rows = "public predictions by a release or rows within it cannot",
   statistics = "a release of statistics cannot", statistics_add_remove = "a release of statistics cannot",
   statistics_of_bins = "a release of statistics cannot", statistics_replace = "a release of statistics cannot",
   statistics_two_inputs = "a release of statistics cannot")
@@ -50,6 +52,8 @@ for (name in names) {
   }
   if (!is.null(expected$quartiles_of_new_output))
     alike(predict_interval(release, points, 0.5), expected$quartiles_of_new_output, name)
+  if (!is.null(expected$interval_of_new_output) && !isTRUE(release$margins))
+    alike(t(predict_interval(release, points, 0.8)), expected$interval_of_new_output, name)
   if (isTRUE(release$margins)) {
     said <- tryCatch({ predict_interval(release, points); "nothing" }, error = conditionMessage)
     stopifnot(grepl("margins of rows that were kept out cannot be told here", said))

@@ -26,6 +26,7 @@ from .release import (
     StreamedStrategy,
 )
 from .release.open import load
+from .streams.stream import Stream
 
 __version__: str
 
@@ -50,6 +51,7 @@ __all__ = [
     "SparseModelWarning",
     "StatisticsRelease",
     "Strategy",
+    "Stream",
     "StreamedStrategy",
     "baselines",
     "cloak",

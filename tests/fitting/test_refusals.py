@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 import cloakgp
@@ -104,6 +105,17 @@ CALLS = {
     "margins in candidates": lambda: DPGridSearchCV(
         numbers(calibrate=0.2, noise="gaussian"), {"kernel": [RBF(1.0)]}, selection_epsilon=1.0
     ).fit(X, Y),
+    "public predictions of transformed outputs": lambda: counts(public_prediction=0).fit(
+        np.column_stack([X, X]), LABELS
+    ),
+    "public models in passes": lambda: numbers(
+        public_prediction=DummyRegressor().fit(X, Y)
+    ).fit_rows(Unread(X, Y, jobs=1)),
+    "public predictions in candidates": lambda: DPGridSearchCV(
+        numbers(public_prediction=0, noise="gaussian"),
+        {"kernel": [RBF(1.0)]},
+        selection_epsilon=1.0,
+    ).fit(np.column_stack([X, X]), Y),
     "kept rows again": lambda: again(held(calibrate=0.4, epsilon=30.0)),
     "exact prior in passes": lambda: added(held(inducing=None), Unread(X, Y, jobs=1)),
     "passes beside bands": lambda: added(held(stages=BANDS), Unread(X, Y, jobs=1)),

@@ -134,6 +134,24 @@ def test_it_predicts_as_one_that_keeps_every_row_and_band(approximation, learn, 
     assert (learn is None) == (release.fitted_prior is release.prior)
 
 
+@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.parametrize("learn", [None, "map"])
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_public_prediction_counts_as_where_every_row_is_kept(learn, column, tables):
+    first, second = tables
+    changes = {"kernel": 1.5 * RBF([1.5, 4.0]), "mean": None, "learn": learn}
+    model = model_of(first, public_prediction=column, **changes)
+    release = model.fit_rows(rows_of(first), first[::7]).release_
+    assert release.prior.trend.column == column
+    assert len(release.prior.inducing) == 13
+    assert_alike(release, keeping_rows(release, tables))
+    release = refine(release, rows_of(first), band=None, insecure_seed=3, **SPENDING)
+    release = extend(release, rows_of(second), X_query=POINTS, insecure_seed=2, **SPENDING)
+    assert_alike(release, keeping_rows(release, tables))
+    # It matters: means are not those of the middle of the bounds.
+    assert np.ptp(release.prior.means(POINTS)) > 0.5
+
+
 @pytest.mark.parametrize("rows_each", [1, 2])
 def test_stages_that_ask_all_rows_alike_are_told_apart(rows_each, tables, tmp_path):
     """With Laplace noise and little budget one question holds all rows: R 1 is N, or −N."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from spenders import charge, gaussian
 
 from cloakgp import DPGPRegressor
 from cloakgp.ledger import Ledger, LedgerError, LimitError
+from cloakgp.ledger.charges import LedgerCharge
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
-from cloakgp.privacy.spending import SpendingError, keeper_in_force
+from cloakgp.privacy.spending import Spender, SpendingError, counted_by, keeper_in_force
+from cloakgp.streams.noting import Notes, NotingKeeper
 from cloakgp.utils.formatting import percent
 
 X = np.linspace(0, 10, 30)[:, None]
@@ -319,3 +322,65 @@ def test_a_limit_can_be_changed_and_what_was_spent_stays(ledger, account):
 def test_one_fresh_process_sees_what_another_wrote(ledger, account):
     charge(account, gaussian(0.1))
     assert Ledger(ledger.database.shown).account("people").standing == account.standing
+
+
+def test_the_charge_of_a_key_is_found(ledger):
+    account = ledger.open_account("people", epsilon=3.0, delta=1e-6)
+    assert account.find("a") is None
+    account.publish(lambda: DPGPRegressor(**SMALL).fit(X, y).release_, key="a")
+    found = account.find("a")
+    assert (found.open, found.drawn, found.kept) == (False, True, True)
+    charge = replace(account, key="b").open_charge(
+        Spender("fit", unit="row", epsilon=1.0, delta=0.0, fingerprint=lambda _: None)
+    )
+    charge.hold([(1.0, 0.0)])
+    found = account.find("b")
+    assert (found.number, found.open, found.drawn, found.kept) == (
+        charge.number,
+        True,
+        False,
+        False,
+    )
+    charge.close(failed=True)
+    # Nothing was drawn: the key is free again.
+    assert account.find("b") is None
+    with pytest.raises(LedgerError, match="name the account"):
+        ledger.any_account().find("a")
+
+
+class DeadError(BaseException):
+    """The process is no more."""
+
+
+def test_a_charge_whose_process_died_is_gone_on_with(ledger):
+    """By whoever has its answers: nothing is drawn or counted twice, and the release is kept."""
+    account = ledger.open_account("people", epsilon=1.0, delta=0.0)
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
+    costs, answers = [], []
+
+    def keep(found):
+        answers[:] = found
+        if len(found) == 2:
+            raise DeadError
+
+    def make(notes):
+        with counted_by(NotingKeeper(notes, keeper_in_force())):
+            return model.fit(X, y).release_
+
+    with pytest.MonkeyPatch.context() as patch:
+        # A process that dies closes nothing.
+        patch.setattr(LedgerCharge, "close", lambda *_, **__: None)
+        with pytest.raises(DeadError):
+            account.publish(lambda: make(Notes(note=costs.append, keep=keep)), key="a")
+    assert len(account.standing.open) == 1
+    later = []
+    notes = Notes(note=later.append, keep=len, costs=tuple(costs), answers=list(answers))
+    with pytest.raises(LedgerError, match="is not closed"):
+        account.publish(lambda: make(notes), key="a")
+    release = account.publish(lambda: make(notes), key="a", resume=True)
+    standing = account.standing
+    assert (standing.charges, standing.open) == (1, ())
+    assert standing.spent.epsilon_at(0.0) == pytest.approx(1.0, rel=1e-4)
+    assert len(costs) + len(later) == len(release.measurements)
+    assert account.publish(pytest.fail, key="a", resume=True).to_bytes() == release.to_bytes()
+    assert ledger.verify().findings == ()

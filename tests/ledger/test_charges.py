@@ -7,7 +7,8 @@ import pytest
 from spenders import charge, gaussian, spender
 
 from cloakgp import DPGPClassifier, DPGPRegressor
-from cloakgp.ledger import Ledger, LedgerError, LimitError
+from cloakgp.ledger import Ledger, LedgerError, LimitError, projection
+from cloakgp.ledger.database import TableStore
 from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.filters import UNITS, Amount, filter_of
 from cloakgp.privacy.spending import Cost
@@ -272,3 +273,51 @@ def test_what_is_not_drawn_takes_nothing(ledger):
         charge(people, Cost(mechanism="laplace", epsilon=0.01))
     first.close(failed=True)
     charge(people, Cost(mechanism="laplace", epsilon=0.01))
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_rows_that_are_kept_out_for_margins_add_nothing(noise, ledger):
+    """Nobody's output is both in the fit and in the question about margins."""
+    delta = 0.0 if noise == "laplace" else 1e-5
+    people = ledger.open_account("others", epsilon=9.0, delta=1e-5)
+    rows = np.linspace(0, 10, 400)[:, None]
+    model = DPGPRegressor(
+        bounds=(0, 10), epsilon=2.0, delta=delta, noise=noise, calibrate=0.4, inducing=5
+    )
+    with people:
+        release = model.fit(rows, rows[:, 0]).release_
+    assert release.margins is not None
+    whole = Amount.to_hold([(2.0, delta)])
+    spent, whole = (
+        one.gaussian if delta else one.laplace + one.pure for one in (people.standing.spent, whole)
+    )
+    assert 0.9 * whole < spent <= 1.0001 * whole
+    cohorts = [
+        entry.content.get("cohort") for entry in ledger.entries() if "mechanism" in entry.content
+    ]
+    assert cohorts[-1] == 1
+    assert set(cohorts[:-1]) == {None}
+    assert people.standing.charges == 1
+    assert ledger.verify().sound
+
+
+def test_a_cohort_that_is_counted_as_another_is_found(ledger):
+    """An edit of the table, which says that two draws are about different rows."""
+    people = ledger.open_account("others", epsilon=9.0, delta=1e-5)
+    opened = people.open_charge(spender())
+    for cohort in (0, 1, 1):
+        opened.reserve(Cost(mechanism="laplace", epsilon=0.25, cohort=cohort))
+    opened.close(failed=False)
+    assert people.standing.epsilon_if_fixed == pytest.approx(0.5, rel=1e-3)
+    assert ledger.verify().sound
+    amounts = projection.drawn_by_cohort(row_of(ledger, opened.number)["drawn"])
+    assert list(amounts) == ["0", "1"]
+    moved = projection.drawn_text({"0": amounts["0"], "1": amounts["0"], "2": amounts["0"]})
+    with ledger.database.writing() as writing:
+        writing.rows.put("charges", {**row_of(ledger, opened.number), "drawn": moved})
+    assert any("charges" in finding for finding in ledger.verify().findings)
+
+
+def row_of(ledger, number):
+    with ledger.database.reading() as connection:
+        return TableStore(connection).get("charges", number)

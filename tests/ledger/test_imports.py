@@ -12,13 +12,14 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
     baselines,
+    extend,
     refine,
 )
 from cloakgp.data import ArrayRows
 from cloakgp.ledger import LedgerError
 from cloakgp.ledger.imports import import_releases
 
-X = np.linspace(0, 10, 30)[:, None]
+X, MANY = np.linspace(0, 10, 30)[:, None], np.linspace(0, 10, 300)[:, None]
 y = X[:, 0] / 10
 BUDGET = {"epsilon": 0.5, "delta": 1e-6}
 
@@ -39,6 +40,9 @@ MADE = {
         selection_epsilon=0.2,
         cv=3,
     ).fit(X, y),
+    "margins": lambda: DPGPRegressor(
+        bounds=(0, 1), epsilon=4.0, noise="laplace", calibrate=0.4, inducing=3
+    ).fit(MANY, MANY[:, 0] / 10),
     "histogram": lambda: baselines.DPHistogramRegressor(
         bounds=(0, 1), epsilon=0.5, noise="laplace"
     ).fit(X, y),
@@ -71,6 +75,16 @@ def test_a_release_that_was_counted_is_known_in_its_file(name, unlimited, tmp_pa
     (found,) = import_releases(unlimited, [tmp_path / "a.cloak"], reason="to see")
     assert found.charge is None
     assert unlimited.standing.charges == 1
+
+
+@pytest.mark.parametrize(("people", "total"), [("disjoint", 0.5), ("overlapping", 0.75)])
+def test_of_tables_with_nobody_in_common_the_dearest_counts(people, total, unlimited, tmp_path):
+    first = DPGPRegressor(bounds=(0, 1), epsilon=0.5, noise="laplace").fit(X, y).release_
+    both = extend(first, X + 0.1, y, epsilon=0.25, noise="laplace", people=people)
+    both.save(tmp_path / "a.cloak")
+    import_releases(unlimited, [tmp_path / "a.cloak"], reason="from 2023")
+    assert unlimited.standing.epsilon_if_fixed == pytest.approx(total, rel=1e-3)
+    assert both.guarantee.pure_epsilon == pytest.approx(total, rel=1e-3)
 
 
 def test_a_histogram_is_known_by_its_file_if_it_was_published(unlimited, tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,13 @@ costs = st.one_of(
 )
 
 
+def of_one(drawn):
+    """The most that is drawn of anybody, who is in one cohort."""
+    return reduce(Amount.largest, drawn.values(), Amount())
+
+
 class Spending(RuleBasedStateMachine):
-    """A model beside a ledger on disk: sums of what is held and drawn, by charge."""
+    """A model beside a ledger on disk: sums of what is held and drawn, by charge and cohort."""
 
     opened = Bundle("opened")
 
@@ -46,7 +53,7 @@ class Spending(RuleBasedStateMachine):
 
     @property
     def expected(self):
-        parts = (self.held[charge].largest(self.drawn[charge]) for charge in self.held)
+        parts = (self.held[charge].largest(of_one(self.drawn[charge])) for charge in self.held)
         return sum(parts, start=self.finished)
 
     @rule(target=opened, epsilon=st.one_of(st.none(), st.floats(0.01, 0.6)))
@@ -62,15 +69,16 @@ class Spending(RuleBasedStateMachine):
             except LimitError:
                 assert not filter_of(self.limit).accepts(self.expected + held)
                 held = Amount()
-        self.held[charge], self.drawn[charge] = held, Amount()
+        self.held[charge], self.drawn[charge] = held, {}
         return charge
 
-    @rule(charge=opened, cost=costs)
-    def draw(self, charge, cost):
+    @rule(charge=opened, cost=costs, cohort=st.integers(0, 2))
+    def draw(self, charge, cost, cohort):
         before = self.drawn[charge]
-        self.drawn[charge] = before + Amount.from_numbers(Amount.of(cost).numbers)
+        more = Amount.from_numbers(Amount.of(cost).numbers)
+        self.drawn[charge] = {**before, cohort: before.get(cohort, Amount()) + more}
         try:
-            charge.reserve(cost)
+            charge.reserve(replace(cost, cohort=cohort))
         except LimitError:
             assert not filter_of(self.limit).accepts(self.expected)
             self.drawn[charge] = before
@@ -79,19 +87,19 @@ class Spending(RuleBasedStateMachine):
     def end(self, charge, failed):
         charge.close(failed=failed)
         del self.held[charge]
-        self.finished += self.drawn.pop(charge)
+        self.finished += of_one(self.drawn.pop(charge))
 
     @rule(charge=consumes(opened))
     def die(self, charge):
         """Nobody closes it: it counts for ever."""
-        self.finished += self.held.pop(charge).largest(self.drawn.pop(charge))
+        self.finished += self.held.pop(charge).largest(of_one(self.drawn.pop(charge)))
 
     @rule(charge=consumes(opened), although_drawn=st.booleans())
     def void(self, charge, although_drawn):
         if charge.number is None:
             del self.held[charge], self.drawn[charge]
             return
-        drawn = self.drawn[charge] != Amount()
+        drawn = of_one(self.drawn[charge]) != Amount()
         if drawn and not although_drawn:
             with pytest.raises(LedgerError):
                 self.ledger.void(charge.number, reason="it died")

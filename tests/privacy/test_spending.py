@@ -345,6 +345,38 @@ def test_every_function_that_lets_the_sampler_draw_is_a_charge():
     assert {"ask", "ask_chunks", "select", "cloak"} <= found
 
 
+def test_a_charge_may_give_kept_answers_in_the_place_of_a_draw():
+    """Then nothing is reserved or drawn, and the digest is that of the kept answers."""
+    heard = []
+    cost = Cost(mechanism="laplace", epsilon=1.0)
+
+    class Recalling(Counting):
+        def open_charge(self, spender):
+            charge = super().open_charge(spender)
+            charge.recall = lambda cost: heard.append(cost) or self.kept
+            charge.keep = lambda published: heard.append(published)
+            return charge
+
+    keeper = Recalling()
+    published = np.array([3, 4])
+
+    @spending.one_charge
+    def ask_with(y, epsilon):
+        del y, epsilon
+        return spend(cost, lambda: published)
+
+    keeper.kept = None
+    with counted_by(keeper):
+        assert ask_with([], 1.0) is published
+        assert heard == [cost, published]
+        keeper.kept = np.array([5, 6])
+        assert ask_with([], 1.0) is keeper.kept
+    first, second = keeper.charges
+    assert (first.costs, second.costs) == ([cost], [])
+    assert [first.digests, second.digests] == [[digest_of(published)], [digest_of(keeper.kept)]]
+    assert len(heard) == 3
+
+
 def test_spend_without_a_keeper_only_draws():
     assert spend(Cost(mechanism="laplace", epsilon=1.0), lambda: 3) == 3
     assert "BaseException" in inspect.getsource(spending.one_charge)

@@ -21,7 +21,8 @@ def test_they_are_the_latent_functions(name):
             basis = np.linalg.solve(part.factor, basis)
         own = np.square(basis).sum(axis=0) if part.all_explained else None
         own = latent_variance(part.kernel, X) if own is None else own
-        means.append([each.mean + each.weights @ basis for each in part.channels])
+        trend = 0.0 if part.trend is None else part.trend(X)
+        means.append([each.mean + trend + each.weights @ basis for each in part.channels])
         variances.append(
             [
                 np.maximum(own - np.square(each.subtracted @ basis).sum(axis=0), 0)

@@ -251,6 +251,17 @@ KINDS = {
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None, noise="gaussian"), drawn=False
     ),
+    "public prediction": Kind(lambda seed: numbers(seed, public_prediction="weight")),
+    "public prediction, trace": Kind(
+        lambda seed: numbers(seed, public_prediction="weight", criterion="trace", learn=None)
+    ),
+    "public prediction, sparse": Kind(
+        lambda seed: numbers(seed, public_prediction="weight", **SPARSE, learn=None)
+    ),
+    "public prediction, functional": Kind(
+        lambda seed: numbers(seed, public_prediction="age", criterion="functional", learn=None)
+    ),
+    "public prediction, many rows": Kind(lambda seed: many(seed, public_prediction="weight")),
     "quantiles": Kind(quantiles),
     "one quantile, Laplace": Kind(
         lambda seed: quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True

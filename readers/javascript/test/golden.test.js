@@ -12,6 +12,8 @@ const REFUSED = {
   gibbs_kernel: /the kernel GibbsKernel cannot/,
   integral_histogram_gaussian: /the kernel IntegralRBF cannot/,
   integral_histogram_laplace: /the kernel IntegralRBF cannot/,
+  public_prediction_by_a_release: /public predictions by a release or rows within it cannot be computed here/,
+  public_prediction_by_rows: /public predictions by a release or rows within it cannot/,
   statistics: /a release of statistics cannot be read here: predict in Python/,
   statistics_add_remove: /a release of statistics cannot/,
   statistics_of_bins: /a release of statistics cannot/,
@@ -41,6 +43,10 @@ const FOUND = {
   quantiles: (release, points) => points.map((row) => each(release.predict(row), "value")),
   lower: (release, points) => points.map((row) => each(release.predict(row), "lower")),
   upper: (release, points) => points.map((row) => each(release.predict(row), "upper")),
+  interval_of_new_output: (release, points) => {
+    const ends = points.map((row) => release.interval(row, 0.8));
+    return [0, 1].map((end) => ends.map((each) => each[end]));
+  },
   quartiles_of_new_output: (release, points) => points.map((row) => release.interval(row, 0.5)),
 };
 const each = (found, ...names) => (Array.isArray(found) ? found.map((one) => each(one, ...names))

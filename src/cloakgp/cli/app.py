@@ -17,6 +17,7 @@ from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
 from cloakgp.cli.service import serve, service
 from cloakgp.cli.show import compare, page, plot, show
+from cloakgp.cli.stream import stream
 from cloakgp.cli.visits import combine, extend, refine
 
 # Tracebacks with local variables would show the private column.
@@ -62,6 +63,7 @@ for command in (
     refine,
     extend,
     combine,
+    stream,
     compare,
     serve,
     demo,

@@ -101,18 +101,25 @@ def notice(message: str) -> None:
 
 
 @contextmanager
-def showing_warnings() -> Iterator[None]:
-    """Write warnings of this package as yellow lines; leave all other warnings as they are."""
+def showing_warnings(*others: type[Warning]) -> Iterator[None]:
+    """Write warnings of this package as yellow lines; leave all other warnings as they are.
+
+    Parameters
+    ----------
+    *others : warning classes
+        Further ones of this package.
+    """
     from cloakgp.design import DesignGapWarning
     from cloakgp.fitting.planning import SparseModelWarning
     from cloakgp.privacy.checks import PrivacyParameterWarning
     from cloakgp.release.points import UnseenLevelWarning
 
-    ours = (
+    ours: tuple[type[Warning], ...] = (
         PrivacyParameterWarning,
         SparseModelWarning,
         DesignGapWarning,
         UnseenLevelWarning,
+        *others,
     )
     with warnings.catch_warnings():
         for category in ours:

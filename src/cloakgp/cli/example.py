@@ -16,7 +16,7 @@ def example(
     folder: Annotated[Path, typer.Argument(help="Folder for the tables.")] = Path(),
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write example tables of simulated people: people.csv, people.xlsx, care.csv, new.csv.
+    """Write tables of simulated people: people.csv, people.xlsx, care.csv, new.csv and months/.
 
     What the README and the tutorials say can be tried on them as it stands there. Where Excel's
     package is not installed, people.xlsx is left out.
@@ -26,17 +26,23 @@ def example(
     import pyarrow as pa
 
     from cloakgp.data import format_of
-    from cloakgp.data.example import example_care, example_people, new_people
+    from cloakgp.data.example import (
+        example_care,
+        example_months,
+        example_people,
+        new_people,
+    )
     from cloakgp.utils.extras import MissingExtraError
     from cloakgp.utils.files import write_file
 
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "months").mkdir(parents=True, exist_ok=True)
     people, new = example_people(), new_people()
     tables = {
         "people.csv": people,
         "people.xlsx": people.drop(columns="ill"),
         "care.csv": example_care(),
         "new.csv": new,
+        **{f"months/{month}.csv": table for month, table in example_months().items()},
     }
     for name, table in tables.items():
         path, file = folder / name, io.BytesIO()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -203,6 +203,14 @@ class FitOptions:
     mean: Annotated[
         float | None, typer.Option(help="With --bounds: prior mean; by default their middle.")
     ] = None
+    public_prediction: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: public column that predicts the private one, in its units: by an "
+            "older census, or a model of other people. What it gets right need not be asked.",
+            metavar="COLUMN",
+        ),
+    ] = ""
     stages: Annotated[
         str,
         typer.Option(
@@ -271,8 +279,11 @@ class FitOptions:
         ValueError
             For options that contradict each other.
         """
+        source = table.source()
+        if source.inputs and self.public_prediction not in ("", *source.inputs):
+            source = replace(source, inputs=[*source.inputs, self.public_prediction])
         order = Order(
-            source=table.source(),
+            source=source,
             request=self.request(epsilon),
             queries=self.queries,
             origin=origin or Origin(),
@@ -353,6 +364,7 @@ class FitOptions:
             likelihood="counts" if self.counts else "normal",
             overdispersion=self.overdispersion,
             calibrate=texts.calibration(self.calibrate or "auto", option="--calibrate"),
+            public_prediction=self.public_prediction or None,
         )
 
     def _check_company(self) -> None:
@@ -360,6 +372,7 @@ class FitOptions:
         of_numbers: Mapping[str, object] = {
             "--noise-variance": self.noise_variance,
             "--mean": self.mean,
+            "--public-prediction": self.public_prediction or None,
             "--stages": self.stages or None,
             "--interval": self.interval or None,
             "--calibrate": self.calibrate or None,
@@ -382,7 +395,13 @@ class FitOptions:
             if value is not None:
                 raise ValueError(f"{name} goes with {with_what}, and has no meaning here")
         if self.quantiles:
-            for name in ("--noise-variance", "--counts", "--overdispersion", "--calibrate"):
+            for name in (
+                "--noise-variance",
+                "--counts",
+                "--overdispersion",
+                "--calibrate",
+                "--public-prediction",
+            ):
                 if of_numbers[name] is not None:
                     raise ValueError(f"{name} has no meaning with --quantiles: leave it out")
 

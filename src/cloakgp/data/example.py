@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ROWS, NEW_ROWS, SEED = 400, 10, 2026
 SURVEYED = dt.date(2026, 3, 2)
+# Of a clinic's visitors: how many months, and how many people in each.
+MONTHS, MONTH_ROWS = 4, 150
 JOBS = ("clerk", "cook", "driver", "farmer", "nurse", "teacher")
 # Of adults: what share did not say what they do.
 UNSAID = 0.06
@@ -112,6 +114,51 @@ def example_care(rows: int = ROWS, *, seed: int = SEED) -> pd.DataFrame:
             "pay": np.round(pay, -1),
         }
     )
+
+
+def example_months(
+    count: int = MONTHS, *, rows: int = MONTH_ROWS, seed: int = SEED
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of some months: simulated visitors of a clinic, each of whom came once.
+
+    Minutes of waiting rise with age, and by month.
+
+    Parameters
+    ----------
+    count : int
+        From January 2026 on; at most 12.
+    rows : int
+        Of each month.
+    seed : int
+
+    Returns
+    -------
+    dict of str to pandas.DataFrame
+        By the month, 2026-01: day, age and minutes of each visitor.
+
+    Examples
+    --------
+    >>> list(example_months(2)), list(example_months(1)["2026-01"])
+    (['2026-01', '2026-02'], ['day', 'age', 'minutes'])
+    """
+    with extra("tables"):
+        import pandas as pd
+    rng = np.random.default_rng(seed + 3)
+    tables = {}
+    for month in range(1, count + 1):
+        first = dt.date(SURVEYED.year, month, 1)
+        later = (dt.date(SURVEYED.year + month // 12, month % 12 + 1, 1) - first).days
+        age = rng.integers(ADULT, OLDEST, size=rows)
+        minutes = 10.0 + age / 2.0 + 2.0 * month + rng.gamma(4.0, 2.0, size=rows)
+        days = np.sort(rng.integers(0, later, size=rows))
+        tables[f"{first:%Y-%m}"] = pd.DataFrame(
+            {
+                "day": [first + dt.timedelta(days=int(each)) for each in days],
+                "age": age,
+                "minutes": np.round(minutes, 0).astype(int),
+            }
+        )
+    return tables
 
 
 def _heights(age: Array, woman: NDArray[np.bool_]) -> Array:

@@ -6,13 +6,14 @@ None of it reads a private output: an estimator's own `fit` passes those on.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.columns import Schema, infer_schema
@@ -25,9 +26,16 @@ from cloakgp.fitting.fit import ModelWithin, Plan, fit
 from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.planning import resolves_inducing
-from cloakgp.fitting.request import FitRequest, QuantileRegression, Regression, Task
+from cloakgp.fitting.request import (
+    Classification,
+    FitRequest,
+    QuantileRegression,
+    Regression,
+    Task,
+)
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
+from cloakgp.models import default_kernel, default_latent_kernel
 from cloakgp.privacy.checks import warn_caller, warn_of_parameters
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
@@ -388,9 +396,13 @@ class DesignMixin(BaseEstimator):
 
     def _read(self, X: Any) -> Inputs:
         """Return public inputs as numbers, and keep their schema."""
-        given = read_inputs(self, X, schema=self.schema)
+        given = read_inputs(self, X, schema=self._declared_schema())
         self._keep_schema(given.schema)
         return given
+
+    def _declared_schema(self) -> Schema | None:
+        """Return the kinds of columns that were declared; None if they are to be inferred."""
+        return self.schema
 
     def _keep_schema(self, schema: Schema | None) -> None:
         if schema is not None:
@@ -405,6 +417,31 @@ class DesignMixin(BaseEstimator):
     def _blocks(self) -> tuple[int, ...] | None:
         """Return which numbers stand for one column, None if each stands for its own."""
         return None if self.schema_ is None or self.schema_.plain else self.schema_.groups
+
+    def base_kernel(self, X: Array, *, blocks: Sequence[int] | None = None) -> Kernel:
+        """Return the kernel over inputs: the parameter, or the default for them and the bounds.
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+            Public inputs.
+        blocks : sequence of int, optional
+            As for `cloakgp.models.default_kernel`.
+
+        Returns
+        -------
+        sklearn.gaussian_process.kernels.Kernel
+        """
+        if self.kernel is not None:
+            return clone(self.kernel)
+        task = self._request().task
+        if isinstance(task, Classification):
+            return default_latent_kernel(X, blocks=blocks)
+        assert isinstance(task, Regression | QuantileRegression)
+        width = task.limits.width
+        if isinstance(task, Regression) and task.of_counts:
+            width = task.log_rates
+        return default_kernel(X, width=width, blocks=blocks)
 
     def _fit_table(
         self,

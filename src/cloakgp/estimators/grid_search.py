@@ -381,6 +381,8 @@ def _worst_of(
     schedule = stages_for(first.stages, criterion=first._criterion())
     if any(each._regression().kept for each in candidates if isinstance(each, DPGPRegressor)):
         refuse("margins in candidates")
+    if any(getattr(each, "public_prediction", None) is not None for each in candidates):
+        refuse("public predictions in candidates")
     # Candidates may differ in whether an interval is looked for, in what they learn and count.
     kinds = {
         (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,30 +13,38 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
+from cloakgp.columns.numbers import Number
 from cloakgp.criteria import criterion_named
 from cloakgp.data import ArrayRows
 from cloakgp.data.entries import ExposedRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
+    Inputs,
     PosteriorMixin,
     TableLike,
     column_name,
     count_queries,
+    feature_names,
+    read_inputs,
     warn_of_repetition,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
+from cloakgp.estimators.prediction import place_of, predicts, with_prediction_of
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
 from cloakgp.fitting.held import HeldTable, checked_exposure
 from cloakgp.fitting.passes import Rows, RowTable, inducing_inputs
+from cloakgp.fitting.public_rows import condition_on_public_rows
 from cloakgp.fitting.refusals import refuse
-from cloakgp.fitting.request import FitRequest, Learn, Regression
+from cloakgp.fitting.request import FitRequest, Learn, Regression, check_public_prediction
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS
+from cloakgp.models.prediction import unpredicted
+from cloakgp.models.summary import Summary
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
@@ -43,8 +52,15 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
+from cloakgp.release.public_rows import PublicRows
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import Estimate, NoiseChoice, OutputLikelihood, TransformName
+from cloakgp.utils.names import (
+    PUBLIC_PREDICTION,
+    Estimate,
+    NoiseChoice,
+    OutputLikelihood,
+    TransformName,
+)
 from cloakgp.utils.passes import OnStep, ignore_step
 from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
@@ -146,6 +162,14 @@ class DPGPRegressor(
         Memory limit of a fit in gigabytes; by default half of the free memory. Where an exact
         process would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning`
         says so before the first question.
+    public_prediction : str, int, object with a method predict, or (X, y), optional
+        What is said of outputs by public knowledge, in output units: a public column of X, by its
+        name or place, a fitted model, a `Release` about others, or up to 2,000 public rows with
+        their outputs (`docs/how-to/public-help.md`). Predictions then are this plus what the
+        answers say it gets wrong, and if they say that it is worth nothing, as without it. It must
+        be public: a model of these very outputs is not. What a model, a release or public rows
+        predict is one more column, the last. A file keeps release and rows, and of models needs the
+        column. To be fitted in clones, a model is wrapped in ``sklearn.frozen.FrozenEstimator``.
     schema : Schema, optional
         Kinds of the columns of a table; inferred where it holds more than numbers, or has gaps.
     random_state : int
@@ -161,6 +185,8 @@ class DPGPRegressor(
         rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
         The guarantee of the release.
+    public_rows_ : PublicRows
+        The process given public rows, if there are any.
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names.
@@ -213,6 +239,7 @@ class DPGPRegressor(
         overdispersion: float | None = None,
         gap: float = FitRequest.gap,
         memory: float | None = None,
+        public_prediction: object = None,
         schema: Schema | None = None,
         random_state: int = FitRequest.random_state,
         insecure_seed: int | None = None,
@@ -236,6 +263,7 @@ class DPGPRegressor(
         self.overdispersion = overdispersion
         self.gap = gap
         self.memory = memory
+        self.public_prediction = public_prediction
         self.schema = schema
         self.random_state = random_state
         self.insecure_seed = insecure_seed
@@ -307,7 +335,7 @@ class DPGPRegressor(
                 names = (*names, "exposure") if names else ()
             many = ArrayRows(columns, y, input_names=names, output_name=column_name(y))
             many.schema = given.schema
-            return self.fit_rows(
+            return self._fit_in_passes(
                 many, X_query, query_weight, exposure=place, progress=progress, on_step=on_step
             )
         bounds, rows = [(declared.lo, declared.hi)], len(inputs)
@@ -395,6 +423,28 @@ class DPGPRegressor(
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
         5000
         """
+        if predicts(self.public_prediction):
+            refuse("public models in passes")
+        return self._fit_in_passes(
+            rows,
+            X_query,
+            query_weight,
+            exposure=exposure,
+            progress=progress,
+            on_step=on_step,
+        )
+
+    def _fit_in_passes(
+        self,
+        rows: Rows,
+        X_query: TableLike | None,
+        query_weight: ArrayLike | None,
+        *,
+        exposure: str | int | None,
+        progress: Progress | None,
+        on_step: OnStep,
+    ) -> DPGPRegressor:
+        """Fit a table in chunks, with its public prediction as a column."""
         seen = rows if exposure is None else ExposedRows.of(rows, exposure)
         self._look_at(seen)
         self._request().validate()
@@ -417,7 +467,9 @@ class DPGPRegressor(
         )
         on_step("choosing the prior")
         inducing = inducing_inputs(
-            table.summary, self._inducing_of(rows), random_state=self.random_state
+            self._unpredicted(table.summary),
+            self._inducing_of(rows),
+            random_state=self.random_state,
         )
         prior_within = cache(partial(self._prior, table.summary.sample, inducing=inducing))
         model = partial(self._model_within, prior_within)
@@ -578,7 +630,67 @@ class DPGPRegressor(
             input_names=self._names(),
             blocks=self._blocks(),
             random_state=self.random_state,
+            prediction=self._prediction_place(),
         )
+
+    def _prediction_place(self) -> int | None:
+        """Return the place of the public prediction among the inputs; None without one."""
+        names = self._names()
+        count = len(names) if self.schema_ is not None else self.n_features_in_
+        return place_of(self.public_prediction, names=names, n_inputs=count)
+
+    def _unpredicted(self, summary: Summary) -> Summary:
+        """Return the summary of inputs for a prior that does not go by their prediction itself."""
+        column = self._prediction_place()
+        if column is None or self.kernel is not None:
+            return summary
+        return replace(summary, sample=unpredicted(summary.sample, column=column))
+
+    def _read(self, X: Any) -> Inputs:
+        check_public_prediction(self.public_prediction)
+        self.__dict__.pop("public_rows_", None)
+        if isinstance(self.public_prediction, tuple):
+            self.public_rows_ = self._condition_on_public_rows(*self.public_prediction)
+        return super()._read(with_prediction_of(self._predictor(), X))
+
+    def _condition_on_public_rows(self, X: TableLike, outputs: ArrayLike) -> PublicRows:
+        """Return the process given public rows, which have no more to do with the private ones."""
+        read = read_inputs(columns := BaseEstimator(), X, schema=self.schema)
+        values = np.asarray(read.of_rows(outputs), dtype=np.float64)
+        names = feature_names(columns) if read.schema is None else read.schema.names
+        within = self._regression().limits
+        return condition_on_public_rows(
+            read.X, values, bounds=within, input_names=names, schema=read.schema
+        )
+
+    def _predictor(self) -> Any:
+        """Return what predicts publicly: public rows as their process."""
+        return getattr(self, "public_rows_", self.public_prediction)
+
+    def _declared_schema(self) -> Schema | None:
+        if self.schema is None or not predicts(self.public_prediction):
+            return self.schema
+        # What a model predicts is a number of its own, after all columns.
+        columns = (*self.schema.columns, Number(name=PUBLIC_PREDICTION))
+        return replace(self.schema, columns=columns)
+
+    def _query(
+        self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
+    ) -> Query:
+        if X_query is not None:
+            X_query = with_prediction_of(self._predictor(), X_query)
+        return super()._query(inputs, X_query, query_weight)
+
+    def _points(self, X: ArrayLike) -> Any:
+        return super()._points(with_prediction_of(self._predictor(), X))
+
+    def _keep(self, release: Release) -> Self:
+        kept = self._predictor()
+        if isinstance(kept, Release):
+            release = replace(release, predictor=kept)
+        elif isinstance(kept, PublicRows):
+            release = replace(release, public_rows=kept)
+        return super()._keep(release)
 
     def _model_within(
         self,

@@ -32,6 +32,7 @@ from cloakgp.models.likelihoods.classes import (
     link,
     mean_latent_variance,
 )
+from cloakgp.models.prediction import unpredicted, with_prediction
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array, as_inputs
@@ -62,6 +63,7 @@ def choose_prior(
     input_names: Sequence[str] = (),
     blocks: Sequence[int] | None = None,
     random_state: int = 0,
+    prediction: int | None = None,
 ) -> ExactPrior | SparsePrior:
     """Return the prior for public inputs, with defaults from inputs and bounds alone.
 
@@ -75,6 +77,8 @@ def choose_prior(
         By which columns of a table of inducing inputs are found, if there are any.
     blocks : sequence of int, optional
         Which block each input is in, from 0, where several stand for one column of a table.
+    prediction : int, optional
+        The place of the input that is a public prediction of outputs.
 
     Raises
     ------
@@ -86,8 +90,10 @@ def choose_prior(
     >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
     2.5**2 + 1**2 * Linear(4 ± 4) + 1.5**2 * Matern(length_scale=8, nu=1.5)
     """
+    rest = X
     if kernel is None:
-        kernel = default_kernel(X, width=bounds.width, blocks=blocks)
+        rest = X if prediction is None else unpredicted(X, column=prediction)
+        kernel = default_kernel(rest, width=bounds.width, blocks=blocks)
     if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
         raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
     if noise_variance is None:
@@ -106,23 +112,38 @@ def choose_prior(
         raise ValueError(
             f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"
         )
-    if inducing is None:
-        return ExactPrior(kernel=clone(kernel), noise_variance=float(noise_variance), mean=centre)
+    prior: ExactPrior | SparsePrior = ExactPrior(
+        kernel=clone(kernel), noise_variance=float(noise_variance), mean=centre
+    )
+    if inducing is not None:
+        prior = SparsePrior(
+            kernel=prior.kernel,
+            noise_variance=prior.noise_variance,
+            mean=centre,
+            inducing=_inducing(
+                rest, inducing, input_names=input_names, blocks=blocks, random_state=random_state
+            ),
+            approximation=approximation,
+        )
+    return prior if prediction is None else with_prediction(prior, X, column=prediction)
+
+
+def _inducing(
+    X: Array,
+    inducing: int | ArrayLike,
+    *,
+    input_names: Sequence[str],
+    blocks: Sequence[int] | None,
+    random_state: int,
+) -> Array:
+    """Return inducing inputs: those given, or representative places of the rows."""
     if isinstance(inducing, bool):
         raise ValueError("inducing must be a count or an array of inputs, not a truth value")
     if isinstance(inducing, str):
         raise ValueError(f"inducing must be a count or an array of inputs here, got {inducing!r}")
     if isinstance(inducing, int | np.integer):
-        centres, _ = _centres(X, int(inducing), blocks=blocks, random_state=random_state)
-    else:
-        centres = as_inputs(inducing, input_names=input_names, n_inputs=X.shape[1], name="inducing")
-    return SparsePrior(
-        kernel=clone(kernel),
-        noise_variance=float(noise_variance),
-        mean=centre,
-        inducing=centres,
-        approximation=approximation,
-    )
+        return _centres(X, int(inducing), blocks=blocks, random_state=random_state)[0]
+    return as_inputs(inducing, input_names=input_names, n_inputs=X.shape[1], name="inducing")
 
 
 def choose_label_prior(

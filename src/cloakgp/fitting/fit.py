@@ -35,7 +35,7 @@ from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.cohorts import largest_cohorts
 from cloakgp.privacy.noise import NOISES
-from cloakgp.privacy.spending import hold, one_charge
+from cloakgp.privacy.spending import asking_cohort, hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.release.measurement import tables_of
@@ -44,6 +44,8 @@ from cloakgp.utils.passes import OnStep, ignore_step
 
 ModelWithin = Callable[[Sequence[OutputBounds] | None], Model]
 """The model of outputs within the intervals that were found; within the declared bounds if None."""
+# Of a fit: rows that are kept out for margins are in no question that others are in.
+KEPT_OUT = 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -186,11 +188,12 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         budget = adaptive_budget(budget)
     spent = search.spent(len(search.rounds), checks=len(search.checks))
     steps = _schedule(table, plan, model, budget=budget, spent=spent)
-    held = [whole_of(budget, steps=steps, others=search.parts)]
-    if kept is not None:
-        # An account does not know of rows: to it, whoever is in one question is in all.
-        held.append(whole_of(budget, steps=[Step(stage=None, budget=budget)]))
-    hold(*held)
+    if kept is None:
+        hold(whole_of(budget, steps=steps, others=search.parts))
+    else:
+        # Nobody is in both a question of the fit and that about margins, which takes the whole
+        # budget at once: no less than its shares.
+        hold(whole_of(budget, steps=[Step(stage=None, budget=budget)]))
     counts: tuple[Count, ...] = ()
     if search.rounds:
         plan.on_step("looking for where most outputs lie")
@@ -245,13 +248,14 @@ def _with_margins(
     """Ask rows that were kept out how far predictions are off, with the whole budget."""
     design = kept.design_margins(model, plan.settings, known=release)
     seed = plan.insecure_seed
-    measurement = kept.ask(
-        design,
-        y,
-        budget,
-        after_answers=True,
-        insecure_seed=None if seed is None else seed + SEEDS_APART - 1,
-    )
+    with asking_cohort(KEPT_OUT):
+        measurement = kept.ask(
+            design,
+            y,
+            budget,
+            after_answers=True,
+            insecure_seed=None if seed is None else seed + SEEDS_APART - 1,
+        )
     asked = (*release.measurements, measurement)
     apart = (tables_of(release.measurements), (measurement.strategy.table,))
     return replace(release, measurements=asked, kept=len(asked) - 1, cohorts=largest_cohorts(apart))

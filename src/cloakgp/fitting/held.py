@@ -181,7 +181,7 @@ class HeldTable(Table):
         )
         expected = None
         if isinstance(model.question, OutputBounds):
-            expected = np.full(len(self.X), model.prior.mean - model.question.middle)
+            expected = model.prior.means(self.X) - model.question.middle
         return Design(strategy=strategy, question=model.question, expected=expected)
 
     def _again(

@@ -18,7 +18,9 @@ alone narrows nothing. The square keeps a very narrow interval from being worth 
 every round counts what lies outside again, an interval that was wrong is given up; and one that
 would not be half as wide as the declared bounds, when widened, is not taken at all.
 
-No interval is taken that is expected to leave more than three in ten outside. The search ends as
+No interval is taken that is expected to leave more than three in ten outside, nor one of which the
+counts do not refute that half lie outside (`cloakgp.fitting.refuted`): it is widened until they do.
+The search ends as
 soon as the bounds are to stay (after the first round, with both prices half as large again, too),
 or the interval is resolved: three of the last round's sixteenths wide, what would be taken is at
 most twice what would be tried next, and with both prices half as large again this would not be a
@@ -48,6 +50,7 @@ import numpy as np
 from scipy import linalg, special
 
 from cloakgp.criteria import Criterion
+from cloakgp.fitting.refuted import refutes_half_outside
 from cloakgp.fitting.strategies import Budget, split_budget
 from cloakgp.fitting.table import Count
 from cloakgp.privacy import Answers, OutputBounds
@@ -324,6 +327,8 @@ def find_interval(
                 break
             low, high = first, last
     found = _widened(start, stop, whole=whole) if asked else None
+    while found is not None and not refutes_half_outside(asked, *found, rows=rows):
+        found = _widened(*found, whole=whole)
     if found is None:
         return bounds
     lowest, highest = _in_output_units(np.array(found), bounds=bounds)

@@ -41,6 +41,7 @@ from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
+from cloakgp.models.prediction import alternatives
 from cloakgp.models.summary import EntrySummary, Summary, summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, OutputBounds
@@ -74,6 +75,7 @@ from cloakgp.release.hyperparameters.learning import (
     learn_classes,
     learn_numbers,
     linear_log_evidence,
+    most_probable,
 )
 from cloakgp.release.hyperparameters.noise import (
     AnswersByNoise,
@@ -89,6 +91,7 @@ from cloakgp.release.posterior.clipped_sums import (
     stages_of,
     sum_stage,
     under_alone,
+    under_these,
 )
 from cloakgp.release.posterior.label_sums import CellSigns, label_sums
 from cloakgp.release.posterior.spread_sums import sum_spread
@@ -345,6 +348,9 @@ class RowTable(Table):
             noise_sd=self._answer_noise(step, model, prior=fitted),
             answers=len(settings.query.X),
         )
+        if declared.trend is not None:
+            # The last carries the slope of outputs over their public prediction.
+            inducing = np.vstack([inducing, declared.inducing[-1:]])
         try:
             return self._restated(release, inducing)
         except (NotPositiveDefiniteError, np.linalg.LinAlgError):
@@ -730,28 +736,35 @@ class RowTable(Table):
         # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
         first = release.measurements[0].strategy
         assert isinstance(first, StreamedStrategy)
-        coarse = replace(prior, inducing=first.prior.inducing)
-        learned = learn_numbers(
-            coarse,
-            gather_sums(stages, mean=prior.mean, points=self.cells_for(prior.kernel).centres),
-            bounds=(bounds.lo, bounds.hi),
-            hyperprior=replace(hyperprior, noise_variance=noise),
-            average=average,
-        )
-        learned = tuple(
-            replace(one, prior=prior if one.prior is coarse else _on(one.prior, prior.inducing))
-            for one in learned
-        )
-        stated: Sequence[Measurement] | None = None
-        if self.rows > most_cells(prior.kernel):
-            stated = restate(self.passes, _others(learned, prior), measurements=declared)
-            confirming = confirmed(
-                learned,
-                declared=WeightedPrior(prior=prior, likelihood=NUMBERS, weight=1.0),
-                log_evidence=partial(linear_log_evidence, measurements=stated),
+        trends: list[Array] = []
+        if prior.trend is not None:
+            located = stages_of(declared, self.number)
+            trends = [one.strategy.trend_answers(prior) for one in located]
+        found = []
+        for other in alternatives(prior):
+            coarse = _on(other, first.prior.inducing)
+            learned = learn_numbers(
+                coarse,
+                gather_sums(
+                    stages,
+                    mean=prior.mean,
+                    points=self.cells_for(prior.kernel).centres,
+                    trends=trends,
+                    detrended=other.trend is not None,
+                ),
+                bounds=(bounds.lo, bounds.hi),
+                hyperprior=replace(hyperprior, noise_variance=noise),
+                average=average,
             )
-            if confirming is not learned:
-                learned, stated = confirming, tuple(declared)
+            learned = tuple(
+                replace(one, prior=other if one.prior is coarse else _on(one.prior, prior.inducing))
+                for one in learned
+            )
+            found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), learned))
+        confirms = self.rows > most_cells(prior.kernel)
+        learned, stated = found[0][1], None
+        if confirms or len(found) > 1:
+            learned, stated = self._most_probable(found, declared, confirms=confirms)
         if asks_spread:
             learned = with_noise_of_rows(
                 learned, self.passes, release=release, sample=self._spread_sample()
@@ -760,6 +773,39 @@ class RowTable(Table):
         if stated is None:
             stated = restate(self.passes, _others(learned, prior), measurements=declared)
         return replace(release, learned=learned, measurements=tuple(stated))
+
+    def _most_probable(
+        self,
+        found: Sequence[tuple[WeightedPrior, tuple[WeightedPrior, ...]]],
+        measurements: Sequence[Measurement],
+        *,
+        confirms: bool,
+    ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...]]:
+        """Return what holds of what was learned, and answers with sums under it.
+
+        Parameters
+        ----------
+        found : sequence of pairs
+            The declared prior, first, and its alternatives, with what was learned from each.
+        measurements : sequence of Measurement
+            With sums under the declared prior alone.
+        confirms : bool
+            Whether learning moved rows, so that it counts where it holds with all at their places.
+        """
+        declared = found[0][0].prior
+        assert isinstance(declared, SparsePrior)
+        tried = [one for _, learned in found for one in learned]
+        if confirms:
+            tried += [other for other, _ in found]
+        stated = restate(self.passes, _others(tried, declared), measurements=measurements)
+        evidence = partial(linear_log_evidence, measurements=stated)
+        chosen = [
+            confirmed(learned, declared=other, log_evidence=evidence) if confirms else learned
+            for other, learned in found
+        ]
+        learned = chosen[0] if len(chosen) == 1 else most_probable(chosen, log_evidence=evidence)
+        kept = [declared, *_others(learned, declared)]
+        return learned, tuple(under_these(one, kept) for one in stated)
 
     def _spread_sample(self) -> InputRows | None:
         """Return some rows that tell how far outputs are expected to scatter; None for all.
@@ -1064,9 +1110,12 @@ def most_cells(kernel: Kernel) -> int:
 
 
 def _others(learned: Sequence[WeightedPrior], prior: SparsePrior) -> list[SparsePrior]:
-    """Return the learned priors other than the declared one."""
-    priors = (one.prior for one in learned)
-    return [one for one in priors if one is not prior and isinstance(one, SparsePrior)]
+    """Return the learned priors other than the declared one, each once."""
+    others: list[SparsePrior] = []
+    for one in (each.prior for each in learned):
+        if isinstance(one, SparsePrior) and not any(one is other for other in (prior, *others)):
+            others.append(one)
+    return others
 
 
 def _equal_rule(prior: SparsePrior, *, answers: int = 1) -> EqualRule:
@@ -1104,9 +1153,14 @@ def _priors(release: Release) -> list[SparsePrior]:
     priors: list[SparsePrior] = []
     for one in (release.prior, *(each.prior for each in release.learned)):
         assert isinstance(one, SparsePrior)
-        if not any(same_covariance(other, one) and other.mean == one.mean for other in priors):
+        if not any(_alike(other, one) for other in priors):
             priors.append(one)
     return priors
+
+
+def _alike(one: SparsePrior, other: SparsePrior) -> bool:
+    alike = one.mean == other.mean and one.trend == other.trend
+    return alike and same_covariance(one, other)
 
 
 def inducing_inputs(summary: Summary, inducing: int | Array, *, random_state: int) -> int | Array:

@@ -119,6 +119,24 @@ REFUSALS: dict[str, Refusal] = {
         why="the candidates are compared on all rows, those that would be kept out too: fit the "
         "chosen one on other rows, or give calibrate='auto'",
     ),
+    "public predictions of transformed outputs": Refusal(
+        what="a public prediction",
+        of="transformed outputs, counts, quantiles, classes, several outputs",
+        why="a public prediction is the mean of numbers as they are: transform outputs and their "
+        "prediction beforehand, and give the bounds of these, or let the prediction be an input",
+    ),
+    "public models in passes": Refusal(
+        what="a model as public prediction",
+        of="rows that are read in passes",
+        why="rows that are read in passes have their public prediction as a column: let the model "
+        "predict them all, and name the column",
+    ),
+    "public predictions in candidates": Refusal(
+        what="a public prediction",
+        of="DPGridSearchCV",
+        why="candidates are compared by predictions that are linear in outputs, without a mean "
+        "function: give the prediction to the estimator that is fitted with what was chosen",
+    ),
     "kept rows again": Refusal(
         what="refine",
         of="releases for which rows were kept out (calibrate with a share)",

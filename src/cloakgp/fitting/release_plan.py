@@ -204,8 +204,19 @@ class ReleasePlan:
                 f"{self._scale()}{self._of_one_person(found)} The predicted average of people with "
                 f"the same inputs is typically off by {found.error:.3g} at the query points; "
                 f"without any question, by {found.prior_error:.3g}. All this assumes that the "
-                "prior describes the private column.",
+                f"prior describes the private column{self._predicted(found)}.",
             ),
+        )
+
+    def _predicted(self, found: Forecast) -> str:
+        """State that a public prediction is taken to be a good one, if there is one."""
+        trend = found.release.prior.trend
+        if trend is None:
+            return ""
+        names = self.table.names
+        column = names[trend.column] if names else f"x{trend.column + 1}"
+        return (
+            f", and that {column} predicts it: a plan without tells what is expected if it does not"
         )
 
     def _of_one_person(self, found: Forecast) -> str:

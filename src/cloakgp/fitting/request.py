@@ -111,6 +111,28 @@ def check_calibration(calibrate: object) -> None:
         raise ValueError(f"calibrate must be 'auto' or False, got {calibrate!r}")
 
 
+def check_public_prediction(given: object, *, spelled: Spelling = as_parameter) -> None:
+    """Refuse what predicts nothing.
+
+    Raises
+    ------
+    ValueError
+        Unless it is a name, a place, something with a method predict, public rows, or None.
+
+    Examples
+    --------
+    >>> check_public_prediction("census")
+    """
+    column = isinstance(given, str | int) and not isinstance(given, bool) and given != ""
+    rows = isinstance(given, tuple) and len(given) == 2
+    predicts = callable(getattr(given, "predict", None))
+    if not (given is None or column or rows or predicts):
+        raise ValueError(
+            f"{spelled('public_prediction')} must be a public column, by its name or place, a "
+            f"fitted model with a method predict, or public rows (X, y), got {given!r}"
+        )
+
+
 def choose_hyperprior(
     learn: object, *, noise_variance: float | None, mean: float | None
 ) -> Hyperprior | None:
@@ -159,6 +181,7 @@ class Regression(SameWords):
     likelihood : {"normal", "counts"}
     overdispersion : float or None
     calibrate : "auto", False or float
+    public_prediction : str, int, object with a method predict, (X, y), or None
         All as for `DPGPRegressor`.
     """
 
@@ -173,6 +196,7 @@ class Regression(SameWords):
     likelihood: OutputLikelihood = "normal"
     overdispersion: float | None = None
     calibrate: Literal["auto", False] | float = "auto"
+    public_prediction: object = None
 
     @property
     def of_counts(self) -> bool:
@@ -258,11 +282,22 @@ class Regression(SameWords):
                 f"got {self.likelihood!r}"
             )
         self._check_counts(criterion, spelled)
+        self._check_prediction(spelled)
         self.bounds_to_search(criterion)
         if self.kept and self.of_counts:
             from cloakgp.fitting.refusals import refuse
 
             refuse("margins of counts")
+
+    def _check_prediction(self, spelled: Spelling) -> None:
+        """Refuse what predicts nothing, and outputs on another scale than their prediction."""
+        check_public_prediction(self.public_prediction, spelled=spelled)
+        if self.public_prediction is None:
+            return
+        if self.of_counts or self.output_transform is not None:
+            from cloakgp.fitting.refusals import refuse
+
+            refuse("public predictions of transformed outputs")
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
         """Refuse settings that contradict counts, or need them."""

@@ -15,6 +15,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.forecast import ExpectedTable
 from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.passes import Rows, RowTable
 from cloakgp.fitting.refusals import refuse
@@ -51,6 +52,7 @@ from cloakgp.release.hyperparameters.learning import reweighed
 from cloakgp.release.measurement import is_in_bands, same_groups, tables_of
 from cloakgp.release.points import complete_points
 from cloakgp.release.strategy import Strategy
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
 
 # What accounts note of the people in a new table.
@@ -63,8 +65,10 @@ class Settings(TypedDict, total=False):
 
     Attributes
     ----------
-    epsilon, delta : float
+    epsilon : float
         The budget of this measurement, on top of what was spent. Required.
+    delta : float
+        The other part of the budget; 0 if not given.
     noise : {"auto", "gaussian", "laplace"}
         "auto", if not given: the one that is expected to predict better, given all that is known
         and at the same total with what was spent; see `cloakgp.privacy.noise_choice`.
@@ -88,7 +92,7 @@ class Settings(TypedDict, total=False):
     """
 
     epsilon: Required[float]
-    delta: Required[float]
+    delta: float
     noise: NoiseChoice
     query_weight: ArrayLike | None
     band: float | None
@@ -274,7 +278,7 @@ def extend(
                 output_name=release.output_name,
                 groups=None if groups is None else list(groups),
             )
-            own = Settings(epsilon=settings["epsilon"], delta=settings["delta"])
+            own = Settings(epsilon=settings["epsilon"])
             _check_passes(release, rows, own, queried=X_query is not None)
     if rows is not None:
         if is_in_bands(release.measurements):
@@ -303,6 +307,54 @@ def extend(
 def protects_persons(release: Release) -> bool:
     """Return whether rows of a table were protected together, as those of one person."""
     return any(one.strategy.grouped for one in release.measurements)
+
+
+def expect_extension(
+    release: Release,
+    X: Array,
+    *,
+    people: People = OVERLAPPING,
+    **settings: Unpack[Settings],
+) -> Release:
+    """Return what `extend` would, if answers were as the release predicts. Nothing is asked.
+
+    Parameters
+    ----------
+    release : Release
+        Of numbers, or an expected one (`Forecast.release`).
+    X : array of shape (N, D)
+        Public inputs of the new rows.
+    people : {"overlapping", "disjoint"}
+    **settings
+        As for `extend`.
+
+    Returns
+    -------
+    Release
+        Its sds are the expected ones. No output is in it, and it states no guarantee.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=0.5)
+    >>> (first,) = model.forecast(X)
+    >>> both = expect_extension(first.release, X, people="disjoint", epsilon=0.5, delta=0.0)
+    >>> sds = [float(each.predict_latent(X).sd.mean()) for each in (first.release, both)]
+    >>> sds[1] < sds[0]
+    True
+    """
+    number = 1 + max(one.strategy.table for one in release.measurements)
+    groups = checked_groups(settings.get("groups"), rows=len(X))
+    table = ExpectedTable(X=X, groups=groups, transform=release.transform, number=number)
+    known = tables_of(release.measurements)
+    visit = replace(
+        _visit_of(release, None, settings),
+        query=Query(X=X),
+        table=number,
+        cohorts=join_cohorts(release.cohorts, (), tables=(known, [number]), people=people),
+    )
+    return visit_table(replace(release, hyperprior=None), table, None, visit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +396,11 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
     ValueError
         If a setting makes no sense.
     """
-    epsilon, delta, noise = settings["epsilon"], settings["delta"], settings.get("noise", AUTO)
+    epsilon, delta, noise = (
+        settings["epsilon"],
+        settings.get("delta", 0.0),
+        settings.get("noise", AUTO),
+    )
     check_noise(noise, epsilon=epsilon, delta=delta)
     banded = release.likelihood.linear or release.likelihood.windowed
     band = settings.get("band", 1.0) if banded else None
@@ -433,6 +489,17 @@ def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
     y : array-like of shape (N,), or Rows
         Private: handed to `cloakgp.privacy.ask`, and touched nowhere else.
     visit : Visit
+    """
+    return visit_table(release, table, y, visit)
+
+
+def visit_table(release: Release, table: Table, y: Any, visit: Visit) -> Release:
+    """Ask a table as `ask_again` does, counted by whoever calls; an expected one costs nothing.
+
+    Parameters
+    ----------
+    release, table, y, visit
+        As for `ask_again`.
     """
     epsilon, delta, question = *visit.budget.pair, release.measurements[0].question
     warn_of_parameters(epsilon=epsilon, delta=delta, rows=table.rows)

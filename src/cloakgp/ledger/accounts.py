@@ -119,6 +119,27 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class KeyedCharge:
+    """The charge of one release that has a key.
+
+    Attributes
+    ----------
+    number : int
+    open : bool
+        Whether its call is running, or its process died.
+    drawn : bool
+        Whether noise may have been drawn.
+    kept : bool
+        Whether the ledger keeps the release.
+    """
+
+    number: int
+    open: bool
+    drawn: bool
+    kept: bool
+
+
+@dataclass(frozen=True)
 class Account:
     """An account of one population; its block counts all charges within.
 
@@ -137,6 +158,8 @@ class Account:
         The approver, if approval was needed.
     key : str or None
         See `publish`.
+    resumed : int or None
+        Number of the open charge that the next call goes on with.
 
     Examples
     --------
@@ -159,6 +182,7 @@ class Account:
     purpose: str = ""
     approved_by: str = ""
     key: str | None = None
+    resumed: int | None = None
     _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -217,6 +241,7 @@ class Account:
                 "columns": [row["name"] for row in found if row["account"] == name],
                 "elsewhere": elsewhere(found, account=name),
             },
+            resumed=self.resumed,
         )
 
     @forget_on_failure
@@ -257,7 +282,9 @@ class Account:
                 **mark,
             )
 
-    def publish(self, make: Callable[[], Made], *, key: str | None = None) -> Made:
+    def publish(
+        self, make: Callable[[], Made], *, key: str | None = None, resume: bool = False
+    ) -> Made:
         """Make one release, count it, and note the digest of its file.
 
         With a key, the ledger keeps the release, and a second call with that key returns it:
@@ -269,6 +296,9 @@ class Account:
             Fits once, and returns a release.
         key : str, optional
             Any text; one for each release.
+        resume : bool
+            Go on with the charge of this key, if a process died over it: the caller knows that it
+            did, and has the answers that were drawn (`cloakgp.privacy.spending.RecallingCharge`).
 
         Returns
         -------
@@ -297,13 +327,18 @@ class Account:
         ...     first.to_bytes() == again.to_bytes(), account.standing.charges
         (True, 1)
         """
+        resumed = None
         if key is not None:
             if not self.name:
                 raise LedgerError("a key belongs to an account: name the account")
-            kept = self._kept(key)
-            if kept is not None:
-                return cast(Made, open_content(kept))
-        counting = _OneCharge(replace(self, key=key))
+            known = self.find(key) if resume else None
+            if known is not None and known.open:
+                resumed = known.number
+            else:
+                kept = self._kept(key)
+                if kept is not None:
+                    return cast(Made, open_content(kept))
+        counting = _OneCharge(replace(self, key=key, resumed=resumed))
         with counted_by(counting), _exported(self):
             made = make()
         if counting.charge is None or counting.charge.number is None:
@@ -318,6 +353,31 @@ class Account:
                 keep(content, digest=digest, writing=writing)
             writing.append("published", charge=number, account=row["account"], release=digest)
         return made
+
+    def find(self, key: str) -> KeyedCharge | None:
+        """Return the charge that has a key; None if none has, or it gave its key back.
+
+        Parameters
+        ----------
+        key : str
+            As for `publish`.
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        if not self.name:
+            raise LedgerError("a key belongs to an account: name the account")
+        with self.database.reading() as connection:
+            found = TableStore(connection).all("charges", account=self.name, key=key)
+        if not found:
+            return None
+        (charge, *_) = found
+        drawn = projection.amount_from(charge["drawn"]) != Amount()
+        kept = charge["release"] is not None
+        open_still = charge["state"] == projection.OPEN
+        return KeyedCharge(number=charge["number"], open=open_still, drawn=drawn, kept=kept)
 
     def _kept(self, key: str) -> bytes | None:
         with self.database.reading() as connection:

@@ -4,7 +4,8 @@ A charge is one call: a fit with all of its stages, or one measurement. If the c
 budget, the charge holds it before anything is drawn (`reserved`), so that no fit runs out of room
 for its second half. Before every draw of noise an entry states the exact cost of that draw
 (`drawing`), and is on the disk before the noise is drawn. A charge counts for the larger of the
-hold and the drawn amount. When the call returns, an entry notes the digests of the published
+hold and the drawn amount; of draws about rows that have none in common (cohorts), for the largest
+amount of one. When the call returns, an entry notes the digests of the published
 answers and gives the rest of the hold back (`committed`); when it fails, the drawn amount stays
 spent (`failed`), and only if nothing was drawn, all of it is given back (`refunded`). A charge
 whose process died stays open, and counts, until it is voided (`voided`). This is refused if noise
@@ -65,6 +66,9 @@ class LedgerCharge:
     note : mapping
         The attached columns of the private outputs, for auditors alone: it follows from the
         outputs. The entry, which others read, has a mark of it that tells nothing.
+    resumed : int, optional
+        Number of the open charge of a call whose process died, which this one goes on with: what
+        was drawn for it counts, and its hold covers the rest.
     """
 
     def __init__(
@@ -74,8 +78,9 @@ class LedgerCharge:
         *,
         purpose: Purpose,
         note: Mapping[str, object],
+        resumed: int | None = None,
     ) -> None:
-        self.number: int | None = None
+        self.number: int | None = resumed
         self._database = database
         self._purpose = purpose
         self._about = {
@@ -86,7 +91,8 @@ class LedgerCharge:
             **({"people": spender.people} if spender.people else {}),
         }
         self._note = note
-        self._drawing = 0
+        # Of one that is gone on with, the process that died may have drawn.
+        self._drawing = 0 if resumed is None else 1
         self._digests: list[str] = []
 
     def hold(self, budgets: Sequence[Cost | Budget]) -> None:
@@ -129,6 +135,7 @@ class LedgerCharge:
                 charge=number,
                 account=self._purpose.account,
                 mechanism=cost.mechanism,
+                **({"cohort": cost.cohort} if cost.cohort else {}),
                 **amount.numbers,
             )
             self._check_room(writing, number)

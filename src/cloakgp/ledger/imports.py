@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cloakgp.ledger.accounts import Account, checked_account
 from cloakgp.ledger.charges import check_unit
 from cloakgp.ledger.database import Writing
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.cohorts import Cohorts
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.rounding import round_up_decimal
@@ -47,7 +49,8 @@ def import_releases(
     """Charge releases that were made without this ledger.
 
     Noisy answers that the ledger has already, by their digests, are not counted again. New ones are
-    charged beyond any limit: they are spent.
+    charged beyond any limit: they are spent. Of tables that have nobody in common, by what the
+    release says, the largest amount counts, part by part.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
         parts = _new_parts(release, file, writing)
         charge = None
         if parts:
-            total = sum((Amount.of(cost) for _, cost in parts), start=Amount())
+            total = _total(parts, _cohorts(release))
             charge = writing.append(
                 "imported",
                 account=account.name,
@@ -88,7 +91,7 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
                 epsilon=release.guarantee.epsilon,
                 delta=release.guarantee.delta,
                 release=file,
-                draws=[digest for digest, _ in parts],
+                draws=[part.digest for part in parts],
                 **total.numbers,
             )
     return Imported(
@@ -99,26 +102,61 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
     )
 
 
-def _new_parts(release: OpenedRelease, file: str, writing: Writing) -> list[tuple[str, Cost]]:
-    """Return the unknown parts of a release: their digests, and their costs."""
-    spent = [one.answers for one in _measurements(release) if one.answers.guarantee.spent]
-    parts = [(digest_of(answers.values), _cost(answers.guarantee)) for answers in spent]
-    if not spent:
+class _Part(NamedTuple):
+    """A draw of a release: its digest, its cost, and the table it is about if that is known."""
+
+    digest: str
+    cost: Cost
+    table: int | None = None
+
+
+def _new_parts(release: OpenedRelease, file: str, writing: Writing) -> list[_Part]:
+    """Return the parts of a release that the ledger does not know."""
+    parts = [
+        _Part(digest_of(one.answers.values), _cost(one.answers.guarantee), one.strategy.table)
+        for one in _measurements(release)
+        if one.answers.guarantee.spent
+    ]
+    if not parts:
         known = any(charge["release"] == file for charge in writing.rows.all("charges"))
         assert not isinstance(release.guarantee, MixedGuarantee)
-        parts = [] if known else [(file, _cost(release.guarantee))]
+        parts = [] if known else [_Part(file, _cost(release.guarantee))]
     elif isinstance(release.guarantee, MixedGuarantee):
-        known = all(writing.rows.get("draws", digest) is not None for digest, _ in parts)
+        known = all(writing.rows.get("draws", part.digest) is not None for part in parts)
         mixed = release.guarantee
         chosen = Cost(mechanism=mixed.mechanism, epsilon=mixed.selection_epsilon)
         # The cost of any choice.
-        parts = [] if known else [(f"choice {file}", chosen), (file, _cost(mixed.release))]
-    return [part for part in parts if writing.rows.get("draws", part[0]) is None]
+        parts = (
+            [] if known else [_Part(f"choice {file}", chosen), _Part(file, _cost(mixed.release))]
+        )
+    return [part for part in parts if writing.rows.get("draws", part.digest) is None]
+
+
+def _total(parts: Sequence[_Part], cohorts: Cohorts) -> Amount:
+    """Return what parts cost anybody: the largest over cohorts of tables, part by part."""
+    amounts = [
+        sum(
+            (Amount.of(part.cost) for part in parts if part.table is None or part.table in cohort),
+            start=Amount(),
+        )
+        for cohort in cohorts or ({part.table for part in parts},)
+    ]
+    return reduce(Amount.largest, amounts)
+
+
+def _entries(release: OpenedRelease) -> OpenedRelease:
+    return release.entries if isinstance(release, MultiOutputRelease) else release
 
 
 def _measurements(release: OpenedRelease) -> tuple[Any, ...]:
-    entries = release.entries if isinstance(release, MultiOutputRelease) else release
+    entries = _entries(release)
     return entries.measurements if isinstance(entries, Release) else ()
+
+
+def _cohorts(release: OpenedRelease) -> Cohorts:
+    """Return which tables of a release one person may be in together."""
+    entries = _entries(release)
+    return entries.cohorts if isinstance(entries, Release) else ()
 
 
 def _cost(guarantee: Guarantee) -> Cost:

@@ -240,7 +240,7 @@ class Ledger:
                 raise LedgerError(f"there is no charge {charge}")
             if row["state"] != projection.OPEN:
                 raise LedgerError(f"charge {charge} is {row['state']}: only open ones are voided")
-            drawn = projection.amount_from(row["drawn"]) != Amount()
+            drawn = projection.drawn_of(row) != Amount()
             if drawn and not although_drawn:
                 raise LedgerError(
                     f"noise may have been drawn for charge {charge}: it stays spent, unless you "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, Protocol
 
 from cloakgp.privacy.filters import Amount, PrivacyFilter, filter_of
@@ -90,6 +91,39 @@ def amount_from(text: str) -> Amount:
     return Amount.from_parts([int(part, 16) for part in json.loads(text)])
 
 
+def drawn_by_cohort(text: str) -> dict[str, Amount]:
+    """Return what was drawn about each cohort of a charge, from text.
+
+    Examples
+    --------
+    >>> drawn_by_cohort(drawn_text({"0": Amount(pure=7), "1": Amount(pure=9)}))["1"].pure
+    9
+    """
+    parts = json.loads(text)
+    # A single list is of the one cohort that most charges have.
+    cohorts = {"0": parts} if isinstance(parts, list) else parts
+    return {
+        name: Amount.from_parts([int(part, 16) for part in amount])
+        for name, amount in cohorts.items()
+    }
+
+
+def drawn_text(drawn: Mapping[str, Amount]) -> str:
+    """Return what was drawn about each cohort as text."""
+    if drawn.keys() == {"0"}:
+        return amount_text(drawn["0"])
+    cohorts = (f"{json.dumps(name)}: {amount_text(amount)}" for name, amount in drawn.items())
+    return "{" + ", ".join(cohorts) + "}"
+
+
+def drawn_of(charge: Mapping[str, Any]) -> Amount:
+    """Return what a charge has drawn: the largest over its cohorts, part by part.
+
+    Nobody's output is in two cohorts, so that this is no less than the draws about anybody.
+    """
+    return reduce(Amount.largest, drawn_by_cohort(charge["drawn"]).values())
+
+
 def has_room(account: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
     """Return whether an account keeps within its limit, with the charge that was counted last.
 
@@ -99,7 +133,7 @@ def has_room(account: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
     rule, spent = _filter_of(account), amount_of(account)
     if rule.accepts(spent):
         return True
-    held, drawn = amount_from(charge["held"]), amount_from(charge["drawn"])
+    held, drawn = amount_from(charge["held"]), drawn_of(charge)
     fixed = held.covers_pure(drawn) or charge["draws"] <= 1
     alone = account["spending"] == 1 and counted(charge) == spent
     takes_whole = charge["whole"] and rule.takes_whole(spent, draws=charge["draws"])
@@ -110,7 +144,7 @@ def counted(charge: Mapping[str, Any]) -> Amount:
     """Return the amount of a charge against its account."""
     if charge["state"] in NOTHING_DRAWN:
         return Amount()
-    drawn = amount_from(charge["drawn"])
+    drawn = drawn_of(charge)
     if charge["state"] == OPEN or charge["whole"]:
         return drawn.largest(amount_from(charge["held"]))
     return drawn
@@ -186,11 +220,12 @@ def _follow(content: Mapping[str, Any], rows: RowStore) -> None:
     elif charge["state"] != OPEN:
         raise ValueError(f"charge {number} is {charge['state']}")
     elif kind == "drawing":
-        drawn = amount_from(charge["drawn"]) + Amount.from_numbers(content)
-        charge["drawn"] = amount_text(drawn)
+        drawn, cohort = drawn_by_cohort(charge["drawn"]), str(int(content.get("cohort", 0)))
+        drawn[cohort] = drawn.get(cohort, Amount()) + Amount.from_numbers(content)
+        charge["drawn"] = drawn_text(drawn)
         charge["draws"] += 1
     else:
-        if kind == REFUNDED and amount_from(charge["drawn"]) != Amount():
+        if kind == REFUNDED and drawn_of(charge) != Amount():
             raise ValueError(f"noise was drawn for charge {number}")
         charge["state"] = kind
         if kind in NOTHING_DRAWN:

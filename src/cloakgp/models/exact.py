@@ -17,6 +17,7 @@ from cloakgp.models.latent import (
     white_noise_variance,
 )
 from cloakgp.models.scatter import Scatter
+from cloakgp.models.trend import Trend
 from cloakgp.utils.arrays import Array
 
 
@@ -34,6 +35,8 @@ class ExactPrior:
         In output units.
     scatter : Scatter or None
         By how much the noise is larger here than there; None if it is the same everywhere.
+    trend : Trend or None
+        A public prediction of outputs, beside the mean.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class ExactPrior:
     noise_variance: float
     mean: float
     scatter: Scatter | None = None
+    trend: Trend | None = None
 
     def validate(self) -> None:
         """Refuse numbers that are none.
@@ -58,6 +62,11 @@ class ExactPrior:
         """
         if not (np.isfinite([self.noise_variance, self.mean]).all() and self.noise_variance >= 0):
             raise ValueError("the prior's mean or noise variance is damaged")
+
+    def means(self, X: Array) -> Array:
+        """Return the prior mean of the latent function at P points, shape (P,)."""
+        level = np.full(len(X), self.mean)
+        return level if self.trend is None else level + self.trend(X)
 
     def cross_covariance(self, X_query: Array, X: Array) -> Array:
         """Return K_*f, shape (P, N)."""

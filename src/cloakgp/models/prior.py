@@ -18,7 +18,10 @@ class Prior(Protocol):
 
     @property
     def mean(self) -> float:
-        """Prior mean of the latent function, in output units."""
+        """Prior mean of the latent function, in output units, where no trend moves it."""
+
+    def means(self, X: Array) -> Array:
+        """Return the prior mean of the latent function at rows, shape (N,)."""
 
     def cross_covariance(self, X_query: Array, X: Array) -> Array:
         """Return K_*f between query points (P, D) and rows (N, D), shape (P, N)."""

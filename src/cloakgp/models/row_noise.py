@@ -67,6 +67,10 @@ class RowNoisePrior:
         """The model's."""
         return self.model.mean
 
+    def means(self, X: Array) -> Array:
+        """Return the model's prior mean of the latent function, shape (N,)."""
+        return self.model.means(X)
+
     def cross_covariance(self, X_query: Array, X: Array) -> Array:
         """Return the model's K_*f, shape (P, N)."""
         return self.model.cross_covariance(X_query, X)

@@ -26,6 +26,7 @@ from cloakgp.models.latent import (
     white_noise_variance,
 )
 from cloakgp.models.scatter import Scatter
+from cloakgp.models.trend import Trend
 from cloakgp.utils.arrays import Array
 
 Approximation = Literal["fitc", "dtc", "sor"]
@@ -67,6 +68,8 @@ class SparsePrior:
     approximation : {"fitc", "dtc", "sor"}
     scatter : Scatter or None
         By how much the noise is larger here than there; None if it is the same everywhere.
+    trend : Trend or None
+        A public prediction of outputs, beside the mean.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class SparsePrior:
     inducing: Array
     approximation: Approximation = "fitc"
     scatter: Scatter | None = None
+    trend: Trend | None = None
 
     def validate(self) -> None:
         """Refuse numbers that are none.
@@ -120,6 +124,27 @@ class SparsePrior:
             self.inducing_factor, np.eye(len(self.inducing)), lower=True, check_finite=False
         )
         return np.asfortranarray(inverse, dtype=np.float64)
+
+    @cached_property
+    def inducing_trend(self) -> Array:
+        """μ, the prior mean of the inducing variables u in f = m + Vᵀu, shape (M,)."""
+        if self.trend is None:
+            return np.zeros(len(self.inducing))
+        mean: Array = self._inverse_factor @ self.trend(self.inducing)
+        return mean
+
+    def means_of(self, features: Array) -> Array:
+        """Return the prior mean of the latent function at points of features V, shape (P,)."""
+        if self.trend is None:
+            return np.full(features.shape[1], self.mean)
+        mean: Array = self.mean + self.inducing_trend @ features
+        return mean
+
+    def means(self, X: Array) -> Array:
+        """Return the prior mean of the latent function at P points, shape (P,)."""
+        if self.trend is None:
+            return np.full(len(X), self.mean)
+        return self.means_of(self.features(X))
 
     def features(self, X: Array) -> Array:
         """Return V with Q_ab = V_aᵀ V_b, shape (M, n)."""

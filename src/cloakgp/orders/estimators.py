@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from cloakgp.columns import Schema
 from cloakgp.columns.numbers import Number
@@ -20,7 +21,7 @@ from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.quantiles import DPGPQuantileRegressor
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.release_plan import ReleasePlan
-from cloakgp.fitting.request import QuantileRegression, Regression
+from cloakgp.fitting.request import FitRequest, QuantileRegression, Regression
 from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import Summary, summarise
@@ -169,14 +170,27 @@ def _estimator(order: Order, *, schema: Schema, ranges: Array) -> Estimator:
         variance = LATENT_SD**2
         default = partial(default_latent_kernel, blocks=schema.groups)
     kernel = kernel_of(request, ranges, variance=variance, default=default, schema=schema)
-    parameters = request.parameters() | {"kernel": kernel, "schema": schema}
+    return estimator_of(request, kernel=kernel, schema=schema)
+
+
+def estimator_of(request: FitRequest, **public: Any) -> Estimator:
+    """Return the estimator of a request.
+
+    Parameters
+    ----------
+    request : FitRequest
+    **public
+        Parameters of the estimator in the place of the request's: a kernel, a schema.
+    """
+    task = request.task
+    parameters = request.parameters() | public
     if isinstance(task, Regression):
         return DPGPRegressor(**parameters)
     if isinstance(task, QuantileRegression):
         # They know one criterion alone.
         del parameters["criterion"]
         return DPGPQuantileRegressor(**parameters)
-    return DPGPClassifier(**parameters | {"classes": Classes.checked(list(order.classes))})
+    return DPGPClassifier(**parameters | {"classes": Classes.checked(list(parameters["classes"]))})
 
 
 def _public_columns(order: Order, schema: Schema) -> tuple[RawTable, list[str] | None]:

@@ -85,6 +85,11 @@ def prediction_html(release: Release) -> str:
             "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
             "for this release"
         )
+    if release.predictor is not None or release.public_rows is not None:
+        raise ValueError(
+            "a page cannot predict by a release or public rows within the release: fit with their "
+            "predictions as a column"
+        )
     controls = controls_of(release)
     coefficients = coefficient_tree(release, stored=_numbers)
     for part in coefficients["parts"]:

@@ -21,10 +21,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import entry_points
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,8 @@ class Cost:
         How many numbers with Gaussian noise.
     coarseness : float
         Σ (grid / noise sd)² over these; see `cloakgp.privacy.accounting.discretisation_delta`.
+    cohort : int
+        Which of the cohorts of its charge it is about; see `asking_cohort`.
     """
 
     mechanism: str
@@ -77,6 +79,7 @@ class Cost:
     epsilon: float = 0.0
     answers: int = 0
     coarseness: float = 0.0
+    cohort: int = 0
 
     @classmethod
     def of_gaussian(cls, *, sensitivity: int, scale: float, answers: int) -> Cost:
@@ -150,6 +153,28 @@ class Charge(Protocol):
         """Commit the drawn costs, and give back the rest of the hold."""
 
 
+@runtime_checkable
+class RecallingCharge(Charge, Protocol):
+    """A charge that kept the answers of draws, and gives them again in the place of others.
+
+    For a call that ended before its result was there, and is made again: what was drawn for it is
+    not drawn twice. A kept answer is published once, and is the answer to a question with the same
+    cost; whatever else follows from it is post-processing.
+    """
+
+    def recall(self, cost: Cost) -> NDArray[Any] | None:
+        """Return the kept answers of the next draw, None if there are none, or raise.
+
+        Raises
+        ------
+        SpendingError
+            If the kept answers have another cost: then they are those of another question.
+        """
+
+    def keep(self, published: NDArray[Any]) -> None:
+        """Keep the answers of a draw; they are noisy, and may be published."""
+
+
 class Keeper(Protocol):
     """The keeper of an account."""
 
@@ -159,6 +184,7 @@ class Keeper(Protocol):
 
 _keeper: ContextVar[Keeper | None] = ContextVar("_keeper", default=None)
 _charge: ContextVar[Charge | None] = ContextVar("_charge", default=None)
+_cohort: ContextVar[int] = ContextVar("_cohort", default=0)
 # Of the whole process: threads that are started within a block do not see its context.
 _in_force: list[Keeper] = []
 
@@ -188,6 +214,36 @@ def counted_by(keeper: Keeper) -> Iterator[None]:
     finally:
         _in_force.remove(keeper)
         _keeper.reset(token)
+
+
+@contextmanager
+def asking_cohort(cohort: int) -> Iterator[None]:
+    """State which rows the draws within a block are about, beside others of the same charge.
+
+    A charge may ask sets of rows that have none in common: those that are fitted, and those that
+    are kept out for margins. Nobody's output is in two of them, so that such a charge costs each
+    the draws of one cohort: the guarantee of all is the largest over cohorts
+    (`cloakgp.privacy.cohorts`). Draws outside of such a block are about cohort 0. It is for the
+    code that divides the rows itself.
+
+    Parameters
+    ----------
+    cohort : int
+        From 0.
+
+    Examples
+    --------
+    >>> from cloakgp.privacy.tally import tallied
+    >>> with tallied() as drawn, asking_cohort(1):
+    ...     spend(Cost(mechanism="gaussian", mu=1.0), lambda: None)
+    >>> drawn[0].cohort
+    1
+    """
+    token = _cohort.set(cohort)
+    try:
+        yield
+    finally:
+        _cohort.reset(token)
 
 
 def keeper_in_force() -> Keeper | None:
@@ -301,6 +357,7 @@ def spend(cost: Cost, draw: Callable[[], Result]) -> Result:
     >>> spend(Cost(mechanism="gaussian", mu=1.0), lambda: 5)
     5
     """
+    cost = replace(cost, cohort=_cohort.get())
     charge = _charge.get()
     if charge is None:
         if keeper_in_force() is not None:
@@ -310,10 +367,19 @@ def spend(cost: Cost, draw: Callable[[], Result]) -> Result:
             )
         note_draw(cost)
         return draw()
+    recalling = charge if isinstance(charge, RecallingCharge) else None
+    if recalling is not None:
+        kept = recalling.recall(cost)
+        if kept is not None:
+            charge.drawn(digest_of(kept))
+            return cast(Result, kept)
     charge.reserve(cost)
     note_draw(cost)
     published = draw()
-    charge.drawn(digest_of(published) if isinstance(published, np.ndarray) else None)
+    answers = published if isinstance(published, np.ndarray) else None
+    if recalling is not None and answers is not None:
+        recalling.keep(answers)
+    charge.drawn(None if answers is None else digest_of(answers))
     return published
 
 

@@ -42,6 +42,10 @@ class Drawn(Protocol):
     def coarseness(self) -> float:
         """Σ (grid / noise sd)² over these."""
 
+    @property
+    def cohort(self) -> int:
+        """Which rows it is about, beside draws about others; nobody's output is in two."""
+
 
 _tally: ContextVar[list[Drawn] | None] = ContextVar("_tally", default=None)
 
@@ -88,6 +92,8 @@ def note_draw(cost: Drawn) -> None:
 def describe_spent(drawn: Sequence[Drawn], *, delta: float = 0.0) -> str:
     """Return the joint spending of draws, in words that begin in the middle of a sentence.
 
+    Of draws about several cohorts it is the largest amount of one, part by part.
+
     Parameters
     ----------
     drawn : sequence of Drawn
@@ -102,9 +108,15 @@ def describe_spent(drawn: Sequence[Drawn], *, delta: float = 0.0) -> str:
     'ε = 0.5, with no δ,'
     >>> describe_spent([Cost("gaussian", mu=0.5, answers=1)])
     '(ε, δ) = (2.26, 1e-06)'
+    >>> describe_spent([Cost("laplace", epsilon=0.5), Cost("laplace", epsilon=0.25, cohort=1)])
+    'ε = 0.5, with no δ,'
     """
-    pure = math.fsum(each.epsilon for each in drawn)
-    mu = math.hypot(*(each.mu for each in drawn))
+    cohorts = [
+        [each for each in drawn if each.cohort == cohort]
+        for cohort in {one.cohort for one in drawn}
+    ]
+    pure = max(math.fsum(each.epsilon for each in one) for one in cohorts)
+    mu = max(math.hypot(*(each.mu for each in one)) for one in cohorts)
     if not mu:
         return f"ε = {ceiling(pure)}, with no δ,"
     # Of a whole that answers divided, pure parts count by their sum alone.
@@ -112,8 +124,8 @@ def describe_spent(drawn: Sequence[Drawn], *, delta: float = 0.0) -> str:
         epsilon=1.0,
         delta=delta or USUAL_DELTA,
         mu=mu * (1 + ROUNDING),
-        answers=sum(each.answers for each in drawn),
-        coarseness=math.fsum(each.coarseness for each in drawn),
+        answers=max(sum(each.answers for each in one) for one in cohorts),
+        coarseness=max(math.fsum(each.coarseness for each in one) for one in cohorts),
         laplace=(pure * (1 + ROUNDING),) if pure else (),
         adaptive=True,
     )

@@ -10,6 +10,7 @@ and this package reads it from no file: it predicts from the answers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ def _part(part: Coefficients, n_inputs: int, stored: Callable[[Array], Any]) -> 
         "all_explained": part.all_explained,
         "noise": _noise(part, n_inputs),
         "scatter": None if part.scatter is None else _scatter(part.scatter),
+        "trend": None if part.trend is None else asdict(part.trend),
         **_learned(part.likelihood),
         "channels": [
             {

@@ -2,10 +2,11 @@ r"""Posterior coefficients: the numbers for predictions, for programs in other l
 
 Under each prior that a release averages over, every latent function has the mean and the variance
 
-    E[f(x)] = m + b(x)ᵀ a,    var[f(x)] = k(x, x) − ‖S b(x)‖² + ‖A b(x)‖²,
+    E[f(x)] = m + t(x) + b(x)ᵀ a,    var[f(x)] = k(x, x) − ‖S b(x)‖² + ‖A b(x)‖²,
 
 with b(x) = k(Z, x) over the rows Z of an exact process, or b(x) = G⁻¹ k(Z, x) over the inducing
-inputs Z of a sparse one, with G the Cholesky factor of k(Z, Z). The last term is there for the
+inputs Z of a sparse one, with G the Cholesky factor of k(Z, Z). t is the trend of an exact process,
+if it has one; of a sparse one, it is in a. The last term is there for the
 papers' iteration alone. Everything is a function of what is published.
 """
 
@@ -21,6 +22,7 @@ from scipy import linalg
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.models.scatter import Scatter
+from cloakgp.models.trend import Trend
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.release.posterior.mixture import NewtonFunctions, PosteriorFunctions
@@ -75,6 +77,8 @@ class Coefficients:
         Of a new output, white noise of the kernel not counted.
     scatter : Scatter or None
         By how much noise, of both kinds, is larger here than there.
+    trend : Trend or None
+        t; None of a sparse process.
     channels : tuple of Channel
     likelihood : Likelihood
         How outputs depend on these functions, with what was learned of it.
@@ -87,6 +91,7 @@ class Coefficients:
     all_explained: bool
     noise_variance: float
     scatter: Scatter | None
+    trend: Trend | None
     channels: tuple[Channel, ...]
     likelihood: Likelihood
 
@@ -129,6 +134,7 @@ def coefficients(release: Predictions) -> tuple[Coefficients, ...]:
                 all_explained=sparse is not None and sparse.approximation == "sor",
                 noise_variance=latent.noise_variance,
                 scatter=latent.scatter,
+                trend=latent.trend if sparse is None else None,
                 channels=channels,
                 likelihood=prior.likelihood,
             )
@@ -154,15 +160,17 @@ def _channel(posterior: Posterior, places: NDArray[np.intp], *, count: int) -> C
     if isinstance(prior, SparsePrior):
         nothing = np.zeros((0, count))
         asked = np.vstack([nothing, *(table.inducing_cross(prior) for table in tables)])
+        weights = posterior.inducing_mean()
     else:
         blocks = [table.questions for table in tables if isinstance(table, DenseTable)]
         spread = linalg.block_diag(*blocks) if blocks else np.zeros((0, 0))
         asked = np.zeros((len(spread), count))
         np.add.at(asked.T, places, spread.T)
+        weights = asked.T @ posterior.weights
     root = linalg.solve_triangular(posterior.factor, asked, lower=True) if len(asked) else asked
     return Channel(
         mean=float(prior.mean),
-        weights=np.asarray(asked.T @ posterior.weights, dtype=np.float64),
+        weights=np.asarray(weights, dtype=np.float64),
         subtracted=_shortened(np.asarray(root, dtype=np.float64)),
         added=np.zeros((0, count)),
     )

@@ -76,6 +76,14 @@ class Parts(Protocol):
         """The function of outputs that everything else is about."""
 
     @property
+    def predictor(self) -> object:
+        """The release whose predictions are the last input; None if there is none."""
+
+    @property
+    def public_rows(self) -> object:
+        """The public rows that predict it; None if there are none."""
+
+    @property
     def output_name(self) -> str:
         """Name of the private column."""
 
@@ -119,6 +127,10 @@ def check_alike(release: Parts, other: Parts) -> None:
         raise ValueError("releases about different columns cannot be combined")
     if other.schema != release.schema:
         raise ValueError("releases with different schemas cannot be combined: refit one")
+    if to_tree((other.predictor, other.public_rows)) != to_tree(
+        (release.predictor, release.public_rows)
+    ):
+        raise ValueError("releases with different public predictions cannot be combined: refit one")
     if other.transform != release.transform:
         raise ValueError("releases with different transforms cannot be combined: refit one")
 

@@ -119,7 +119,7 @@ class ReleasedFunction:
             prior,
             strategy.X,
             representers=strategy.representers,
-            residuals=measurement.residuals(prior.mean)[:, 0],
+            residuals=measurement.residuals(prior.mean)[:, 0] - strategy.trend_answers(prior),
             answers=answers,
             input_names=input_names,
         )
@@ -150,22 +150,25 @@ class ReleasedFunction:
 
         The posterior mean that the owner of the outputs would have, plus noise.
         """
-        values: Array = self.prior.mean + self._cross(X) @ self.weights
+        points = self._points(X)
+        values: Array = self.prior.means(points) + self._cross(points) @ self.weights
         return values
 
     def noise_sd(self, X: ArrayLike) -> Array:
         """Return the sd of the noise at each input, shape (P,), in output units."""
-        sd: Array = np.linalg.norm(self._cross(X) @ self.noise_roots, axis=1)
+        sd: Array = np.linalg.norm(self._cross(self._points(X)) @ self.noise_roots, axis=1)
         return sd
 
     def noise_cov(self, X: ArrayLike) -> Array:
         """Return the covariance of the noise between inputs, shape (P, P)."""
-        root = self._cross(X) @ self.noise_roots
+        root = self._cross(self._points(X)) @ self.noise_roots
         covariance: Array = root @ root.T
         return covariance
 
-    def _cross(self, X: ArrayLike) -> Array:
-        points = as_inputs(X, input_names=self.input_names, n_inputs=self.X.shape[1])
+    def _points(self, X: ArrayLike) -> Array:
+        return as_inputs(X, input_names=self.input_names, n_inputs=self.X.shape[1])
+
+    def _cross(self, points: Array) -> Array:
         return self.prior.cross_covariance(points, self.X)
 
     def __repr__(self) -> str:

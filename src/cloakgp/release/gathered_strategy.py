@@ -232,6 +232,12 @@ class GatheredStrategy(Strategy):
         totals: Array = self.matrix @ self.cell_weights
         return totals
 
+    def trend_answers(self, prior: LatentPrior) -> Array:
+        """Return R t, shape (k,), as if all rows of a cell were at its place."""
+        trend = prior.means(self.X) - prior.mean
+        answers: Array = self.matrix @ (self.cell_weights * trend)
+        return answers
+
     @property
     def grouped(self) -> bool:
         """Whether all rows of one group are protected together."""

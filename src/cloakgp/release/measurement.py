@@ -9,6 +9,7 @@ import numpy as np
 
 from cloakgp.criteria import criteria_for
 from cloakgp.design.streaming.rules import EqualRule
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.noise import NOISES, Noise
@@ -104,8 +105,13 @@ class Measurement:
         """
         return self.question.about_outputs(self.answers.values, self.strategy.totals, *means)
 
-    def published(self, mean: float) -> Published:
+    def published(self, prior: ExactPrior | SparsePrior) -> Published:
         """Return the raw predictions mean + C (y − mean) + noise at the queried points.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+            Whose mean is meant: of what the questions were chosen for.
 
         Raises
         ------
@@ -121,9 +127,10 @@ class Measurement:
         # As a file would give it back: the same doubles before and after.
         reconstruction = np.ascontiguousarray(self.strategy.reconstruction)
         noise_root = self.answers.noise_sd * reconstruction
+        residuals = self.residuals(prior.mean)[:, 0] - self.strategy.trend_answers(prior)
         return Published(
             X=self.strategy.X_query,
-            values=mean + reconstruction @ self.residuals(mean)[:, 0],
+            values=prior.means(self.strategy.X_query) + reconstruction @ residuals,
             noise_cov=noise_root @ noise_root.T,
             insecure=self.answers.insecure,
             noise=self.answers.noise,

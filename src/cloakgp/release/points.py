@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
-from cloakgp.utils.arrays import Array, as_inputs, column_names
+from cloakgp.utils.arrays import Array, append_column, as_inputs, column_names
+from cloakgp.utils.names import PUBLIC_PREDICTION
 
 
 class UnseenLevelWarning(UserWarning):
@@ -104,6 +105,7 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     ValueError
         If X lacks an input, or has another number of columns. All cells at fault are named.
     """
+    X = _completed(release, X, name=name)
     schema = release.schema
     present = list(X) if isinstance(X, Mapping) else column_names(X)
     named = any(isinstance(name, str) for name in present)
@@ -121,3 +123,30 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     if not known.any():
         raise ValueError("every row lacks an input without which there is no prediction")
     return Points(X=encoded.X[known], known=known)
+
+
+def _completed(release: Encoding, X: Any, *, name: str) -> Any:
+    """Return inputs with what is publicly predicted of them, if a release in the release does so.
+
+    Raises
+    ------
+    ValueError
+        If a model predicted it that is not kept, and its predictions are not there.
+    """
+    predictor = getattr(release, "predictor", None) or getattr(release, "public_rows", None)
+    predicted = PUBLIC_PREDICTION in release.input_names or predictor is not None
+    present = list(X) if isinstance(X, Mapping) else column_names(X)
+    named = any(isinstance(column, str) for column in present)
+    if named:
+        lacking = predicted and PUBLIC_PREDICTION not in present
+    else:
+        shape = np.shape(X)
+        lacking = predicted and len(shape) == 2 and shape[1] == release.n_inputs - 1
+    if not lacking:
+        return X
+    if predictor is None:
+        raise ValueError(
+            f"{name} lacks its public predictions, by a model that is no part of the release: let "
+            f"it predict, and add them as the column {PUBLIC_PREDICTION!r}, the last"
+        )
+    return append_column(X, predictor.predict(X), name=PUBLIC_PREDICTION)

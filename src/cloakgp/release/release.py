@@ -45,6 +45,7 @@ from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.predictions import Predictions
 from cloakgp.release.provenance import Provenance
+from cloakgp.release.public_rows import PublicRows
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.markup import html_table
@@ -105,6 +106,11 @@ class Release(SavedRelease, Predictions):
         in all. See `cloakgp.privacy.cohorts`.
     limit : (float, float) or None
         (ε, δ) of all visits together, declared before the first answer was read; see `within`.
+    predictor : Release or None
+        About other people: its predictions are the last input, if `prior.trend` goes by these, and
+        are computed where they are not given.
+    public_rows : PublicRows or None
+        The same of public rows.
 
     Examples
     --------
@@ -139,6 +145,8 @@ class Release(SavedRelease, Predictions):
     calibration: int | None = None
     kept: int | None = None
     cohorts: Cohorts = ()
+    predictor: Release | None = None
+    public_rows: PublicRows | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
@@ -206,7 +214,7 @@ class Release(SavedRelease, Predictions):
         """
         if not self.likelihood.linear:
             raise ValueError(f"outputs are {self.likelihood.name}: raw predictions are of numbers")
-        return self.measurements[measurement].published(self.prior.mean)
+        return self.measurements[measurement].published(self.prior)
 
     def function(self, measurement: int = 0) -> ReleasedFunction:
         """Return the raw predictions of one measurement, of criterion "functional", at any inputs.

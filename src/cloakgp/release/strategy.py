@@ -77,6 +77,15 @@ class Strategy(ABC):
         """R 1, shape (k,): the change of answers if every output moves by one."""
 
     @abstractmethod
+    def trend_answers(self, prior: LatentPrior) -> Array:
+        """Return R t, what the trend of a prior adds to the answers that are expected, shape (k,).
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+        """
+
+    @abstractmethod
     def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return the largest change of answers if a protected unit moves by one.
 
@@ -241,6 +250,11 @@ class DenseStrategy(Strategy):
         """R 1, shape (k,)."""
         totals: Array = self.matrix.sum(axis=1)
         return totals
+
+    def trend_answers(self, prior: LatentPrior) -> Array:
+        """Return R t, shape (k,)."""
+        answers: Array = self.matrix @ (prior.means(self.X) - prior.mean)
+        return answers
 
     def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return max ‖r_j‖; with groups, the greatest gauge of one (`cloakgp.privacy.groups`)."""

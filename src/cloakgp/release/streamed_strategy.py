@@ -212,6 +212,13 @@ class StreamedStrategy(Strategy):
         """R 1, shape (k,)."""
         return self.row_totals
 
+    def trend_answers(self, prior: LatentPrior) -> Array:
+        """Return R t, shape (k,)."""
+        [mine] = self.sums_under(prior, NUMBERS).channels
+        assert isinstance(prior, SparsePrior)
+        answers: Array = mine.features @ prior.inducing_trend
+        return answers
+
     def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return the norm of the longest column, over every row; or of a group's together."""
         # Norms of a group are added up, which holds for any number of channels.
@@ -420,7 +427,8 @@ class StreamedStrategy(Strategy):
         for one in self.sums:
             # Where outputs lie in bands depends on their means, too.
             in_bands = likelihood.linear and one.channels[0].offset is not None
-            alike = not in_bands or one.prior.mean == prior.mean
+            same_mean = one.prior.mean == prior.mean and one.prior.trend == prior.trend
+            alike = not in_bands or same_mean
             if alike and one.likelihood == likelihood and same_covariance(one.prior, prior):
                 return one
         raise ValueError(

@@ -12,6 +12,8 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.columns import Number, Schema
+from cloakgp.models.kernels.forgetting import ForgettingKernel
+from cloakgp.models.latent import components
 from cloakgp.models.likelihoods import (
     ClassLikelihood,
     CountLikelihood,
@@ -45,6 +47,7 @@ from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
 from cloakgp.report.measurements import describe_answers, prior_facts
 from cloakgp.report.outputs import NumberWords, OutputWords
+from cloakgp.report.prediction import protection_facts
 from cloakgp.report.quantiles import QuantileWords
 from cloakgp.report.statistics import (
     describe_cloaked,
@@ -53,7 +56,7 @@ from cloakgp.report.statistics import (
     describe_statistics,
 )
 from cloakgp.report.worth import accuracy_section
-from cloakgp.utils.formatting import ceiling
+from cloakgp.utils.formatting import ceiling, percent
 
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
@@ -113,7 +116,7 @@ WORDS: dict[type[Likelihood], OutputWords] = {
 @_sections.register
 def _of_release(release: Release) -> tuple[Section, ...]:
     words = WORDS.get(type(release.likelihood), NumberWords())
-    predictions = words.predictions(release)
+    predictions = (*words.predictions(release), *_drift(release))
     return (
         Section("Protection", _protection(release, words)),
         Section(
@@ -135,6 +138,21 @@ def _of_release(release: Release) -> tuple[Section, ...]:
         *((Section("Predictions", predictions),) if predictions else ()),
         Section("Prior", words.prior(release)),
         Section("Data", _data(release, words)),
+    )
+
+
+def _drift(release: Release) -> tuple[Fact, ...]:
+    """Say how fast what is known is forgotten, if it is."""
+    names = input_names(release)
+    return tuple(
+        Fact(
+            "drift",
+            f"{percent(1 - part.lasting)} of the variance drifts with {names[part.place]}: what is "
+            f"known of it fades by a factor e = 2.72 every {part.length:.4g}, as was declared; the "
+            "rest lasts.",
+        )
+        for part in components(release.fitted_prior.kernel)
+        if isinstance(part, ForgettingKernel)
     )
 
 
@@ -205,6 +223,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             f"{inputs}; who is in the table; "
             f"{'which rows are the same person; ' * bool(_groups(release))}{words.also_public()}.",
         ),
+        *protection_facts(release),
         *describe_exclusions(release.output_name),
     )
 

@@ -14,7 +14,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import Measurement, Release
 from cloakgp.release.io.codec import to_tree
-from cloakgp.report.columns import asked_output
+from cloakgp.report.columns import asked_output, input_names
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import ceiling
@@ -110,7 +110,7 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
     return (
         Fact("kernel", f"{prior.kernel} (covariance, in squared units of {asked_output(release)})"),
         describe_noise(prior),
-        Fact("mean", f"{prior.mean:.4g}"),
+        Fact("mean", _mean(release)),
         approximation(prior),
         *describe_origin(
             priors=len(release.learned),
@@ -123,6 +123,14 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
             else "any answer",
         ),
     )
+
+
+def _mean(release: Release) -> str:
+    prior = release.fitted_prior
+    if prior.trend is None:
+        return f"{prior.mean:.4g}"
+    column = input_names(release)[prior.trend.column]
+    return f"{prior.mean - prior.trend.centre:+.4g} beside {column}, the public prediction"
 
 
 def describe_noise(prior: ExactPrior | SparsePrior) -> Fact:

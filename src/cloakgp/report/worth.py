@@ -15,6 +15,7 @@ from cloakgp.report.clipped import band_facts, clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
+from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95
 
 # Of a box of private inputs: points along a sequence that fills it evenly.
@@ -119,7 +120,7 @@ def accuracy_section(release: object) -> Section | None:
                 )
             )
     if isinstance(release, Release):
-        facts += (*clipped_facts(release), *band_facts(release))
+        facts += (*prediction_facts(release), *clipped_facts(release), *band_facts(release))
     if isinstance(release, Release) and not has_classes(release):
         facts += calibration_facts(release)
     if isinstance(release, MultiOutputRelease):

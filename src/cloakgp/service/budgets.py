@@ -69,12 +69,10 @@ class Charges:
 def costs_of(choices: Choices) -> Costs:
     """Return the largest costs of a request, with each noise that its choices leave open.
 
-    Rows that are kept out for margins are asked one question with the whole budget. No other
-    question is about them; an account knows of no rows, and adds both up.
+    Rows that are kept out for margins are asked one question with the whole budget, and no other
+    question is about them: it adds nothing.
     """
-    costs = costs_of_release(choices.epsilon, choices.delta, noise=choices.noise)
-    asked = 1 if isinstance(choices.calibrate, str) else 2
-    return tuple(cost.times(asked) for cost in costs)
+    return costs_of_release(choices.epsilon, choices.delta, noise=choices.noise)
 
 
 def standing(session: Session, account: str) -> Standing:

@@ -319,7 +319,7 @@ class Choices(Message):
         default="auto",
         description="How intervals for new values are calibrated: by counts of the rows that were "
         "asked, where these suffice (auto); not at all (off); or by margins, from the share of the "
-        "rows that this number keeps out of the fit. An account counts such a release twice.",
+        "rows that this number keeps out of the fit. An account counts such a release once.",
     )
     transform: TransformName | None = None
     quantiles: list[Share] = Field(

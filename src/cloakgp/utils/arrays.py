@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,37 @@ def as_inputs(X: ArrayLike, *, input_names: Sequence[str], n_inputs: int, name: 
     table: Any = X
     columns = [np.asarray(table[column], dtype=np.float64) for column in input_names]
     return as_matrix(np.column_stack(columns), name=name, columns=n_inputs)
+
+
+def append_column(X: Any, values: Array, *, name: str) -> Any:
+    """Return a table, or a matrix, with one more column, the last.
+
+    Parameters
+    ----------
+    X : array-like or table of shape (n, D)
+        Of pandas, polars, pyarrow, or columns by name.
+    values : array of shape (n,)
+    name : str
+        Of the column, where columns have names.
+
+    Examples
+    --------
+    >>> append_column([[1.0], [2.0]], np.array([3.0, 4.0]), name="last")
+    array([[1., 3.],
+           [2., 4.]])
+    >>> append_column({"first": [1.0]}, np.array([3.0]), name="last")
+    {'first': [1.0], 'last': array([3.])}
+    """
+    if isinstance(X, Mapping):
+        return {**X, name: values}
+    names = column_names(X)
+    if not any(isinstance(column, str) for column in names):
+        return np.column_stack([np.asarray(X), values])
+    if hasattr(X, "assign"):
+        return X.assign(**{name: values})
+    if hasattr(X, "append_column"):
+        return X.append_column(name, [values])
+    return type(X)({**{column: X[column] for column in names}, name: values})
 
 
 def column_names(X: object) -> list[object]:

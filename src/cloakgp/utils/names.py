@@ -20,6 +20,9 @@ NoiseName = str
 NoiseChoice = str
 AUTO: NoiseChoice = "auto"
 
+# The column of a model's public predictions, among the public columns of a release.
+PUBLIC_PREDICTION = "public prediction"
+
 # Certified relative distance from the best design at which to stop.
 DEFAULT_GAP = 1e-3
 

@@ -32,6 +32,7 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
     Release,
+    Stream,
     cloak,
     extend,
     refine,
@@ -65,6 +66,7 @@ SMALL = {
     "stages": None,
     "noise": "gaussian",
 }
+HELPED = {"learn": "map", "stages": [(0.4, None), (0.6, 1.0)]}
 NO_BANDS = [(0.4, None), (0.6, None)]
 TWO_STAGES = [(0.4, None), (0.6, 1.0)]
 FOUR_STAGES = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
@@ -380,6 +382,42 @@ def visits(
 
     # Nobody need be moved most by all of them.
     return Attack(name, neighbourhoods, run, tight=0.01)
+
+
+def stream(
+    name: str, *, people: str, groups: str = "", tight: float | None = 1e-6, **settings: Any
+) -> Attack:
+    """Ask two periods of a stream, of other people or of those who come again."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if people == "disjoint":
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        days = [0.0, 2.0, 5.0, 9.0, 10.0, 14.0, 19.0]
+        rows = pd.DataFrame({"day": days, "place": table.line[:, 0], "private": y})
+        after = pd.DataFrame({"day": [21.0], "place": [0.0], "private": [BOUNDS[0]]})
+        with tempfile.TemporaryDirectory() as folder:
+            made = Stream(
+                DPGPRegressor(**{**BUDGET, **SMALL, **settings}),
+                [rows.iloc[:2], rows.iloc[2:], after],
+                folder=folder,
+                output="private",
+                inputs=["place"],
+                time="day",
+                origin=0,
+                length=10,
+                horizon=2,
+                people=people,
+                forgetting=30.0,
+            )
+            made.advance()
+            found = of_release(made.release)
+            told = f"{made.periods} {made.spent}".encode()
+            return replace(found, public=found.public + told)
+
+    return Attack(name, neighbourhoods, run, tight=tight)
 
 
 def classification(name: str, *, classes: Sequence[Any], **settings: Any) -> Attack:
@@ -820,6 +858,8 @@ ATTACKS = [
     keeps_out("two stages, and rows that are kept out", stages=TWO_STAGES),
     keeps_out("rows that are kept out, Laplace", noise="laplace", delta=0.0),
     regression("several inputs", inputs="plane", criterion="trace"),
+    regression("a public prediction", inputs="plane", public_prediction=1, **HELPED),
+    regression("a public prediction, raw", inputs="plane", public_prediction=0, criterion="trace"),
     regression("fitc", **SPARSE),
     regression("dtc", approximation="dtc", criterion="trace", **SPARSE),
     regression("sor", approximation="sor", criterion="logdet", **SPARSE),
@@ -842,6 +882,10 @@ ATTACKS = [
     visits("refine, extend and combine, learning", learn="map"),
     visits("refine, extend and combine, in stages", learn="map", stages=TWO_STAGES),
     visits("refine, extend and combine groups", groups="abbccca"),
+    stream("a stream of other people", people="disjoint"),
+    stream("a stream of other people, Laplace", people="disjoint", **LAPLACE),
+    stream("a stream of other people, learning", people="disjoint", learn="map", tight=0.01),
+    stream("a stream of people who come again", people="overlapping", groups="abcdabc"),
     classification("two classes", classes=[False, True]),
     grouped_classes("groups, two classes", classes=[False, True], groups="aabc"),
     grouped_classes("groups, two classes, trace", classes=[0, 1], groups="abab", criterion="trace"),
@@ -883,6 +927,7 @@ ATTACKS = [
     # Nobody need be moved most by counts and by every stage.
     streamed("many rows, an interval first", arrays, tight=None, epsilon=300.0, stages=TWO_STAGES),
     streamed_groups("groups of many rows, an interval first", groups="aabbccd", epsilon=900.0),
+    streamed("a public prediction in chunks", arrays, public_prediction="b", learn="map"),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
     streamed("Dask", dask_rows),

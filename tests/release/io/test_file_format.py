@@ -95,6 +95,7 @@ INNER = {
     "counts": "counts",
     "calibration": "calibration",
     "scatter": "scatter",
+    "trend": "trend",
     "several": "output",
 }
 
@@ -110,9 +111,9 @@ def held_in(tree, name, found):
                 held_in(inner, INNER[key], found)
 
 
-def test_the_coefficients_are_named_field_by_field(calibrated, scattered):
+def test_the_coefficients_are_named_field_by_field(calibrated, scattered, trending):
     found = {}
-    for release in (calibrated, scattered):
+    for release in (calibrated, scattered, trending):
         held_in(coefficient_tree(release, stored=np.ndarray.tolist), "coefficients", found)
     for _, manifest in manifests():
         if "coefficients" in manifest:

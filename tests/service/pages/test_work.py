@@ -261,7 +261,7 @@ def test_rows_that_are_kept_out_are_a_field_of_plans(visit, table):
     # Of 24 rows as many as that are too few, and the plan says so.
     assert "calibrate keeps 10 rows out of the fit, too few" in plan
     assert 'name="calibrate" inputmode="decimal" autocomplete="off" value="0,4"' in plan
-    assert "The account counts such a release twice." in plan
+    assert "so that the account counts such a release once." in plan
     for bad, told in (("0.7", "less than 0.5"), ("much", "rows kept out must be a number")):
         refused = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"calibrate": bad}).text
         assert told in refused

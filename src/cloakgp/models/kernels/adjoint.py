@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.kernels.coregion import CoregionKernel
+from cloakgp.models.kernels.forgetting import ForgettingKernel
 from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.models.latent import components
 from cloakgp.utils.arrays import Array
@@ -29,7 +30,17 @@ _FACTORS: dict[float, Callable[[Array], Array]] = {
     2.5: lambda s: 5.0 / 3.0 * (1.0 + np.sqrt(5.0) * s) * np.exp(-np.sqrt(5.0) * s),
     np.inf: lambda s: np.exp(-np.square(s) / 2.0),
 }
-_KNOWN = (Sum, Product, ConstantKernel, LinearKernel, BlockMatern, RBF, Matern, CoregionKernel)
+_KNOWN = (
+    Sum,
+    Product,
+    ConstantKernel,
+    LinearKernel,
+    BlockMatern,
+    RBF,
+    Matern,
+    CoregionKernel,
+    ForgettingKernel,
+)
 
 
 def has_adjoint(kernel: Kernel) -> bool:
@@ -83,6 +94,9 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
     if isinstance(kernel, CoregionKernel):
         (rows, which), (others, across) = kernel.split(X), kernel.split(Z)
         return pull_back(kernel.kernel, rows, others, weights * kernel.matrix()[which][:, across])
+    if isinstance(kernel, ForgettingKernel):
+        (rows, times), (others, later) = kernel.split(X), kernel.split(Z)
+        return pull_back(kernel.kernel, rows, others, weights * kernel.remembered(times, later))
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * float(weights.sum())])
     many = isinstance(kernel, BlockMatern)
@@ -122,6 +136,8 @@ def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
     if isinstance(kernel, CoregionKernel):
         rows, which = kernel.split(X)
         return pull_back_diagonal(kernel.kernel, rows, weights * np.diag(kernel.matrix())[which])
+    if isinstance(kernel, ForgettingKernel):
+        return pull_back_diagonal(kernel.kernel, kernel.split(X)[0], weights)
     if isinstance(kernel, ConstantKernel) and kernel.n_dims:
         return np.array([kernel.constant_value * float(weights.sum())])
     # The others have no hyperparameter, or one that does not matter at distance 0.

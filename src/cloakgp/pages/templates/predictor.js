@@ -139,6 +139,9 @@ export const predictor = (release) => {
       found.push(...encoders[column.type](column, gap ? filling(column) : own));
       if (column.missing === "impute") found.push(gap ? 1 : 0);
     }
+    // Inputs that no column gives, as public predictions by a model, are to be given in figures.
+    if (found.length !== release.inputs)
+      throw new Error(`these columns give ${found.length} inputs, and it takes ${release.inputs}`);
     return found;
   };
 
@@ -163,8 +166,9 @@ export const predictor = (release) => {
       }
     }
     const own = part.all_explained ? b.reduce((sum, each) => sum + each * each, 0) : part.covariance(x, x);
+    const trend = part.trend ? x[part.trend.column] - part.trend.centre : 0;
     return part.channels.map((channel) => {
-      let mean = channel.mean;
+      let mean = channel.mean + trend;
       for (let i = 0; i < b.length; i++) mean += channel.weights.values[i] * b[i];
       return { mean, variance: Math.max(own - length(channel.subtracted, b), 0) + length(channel.added, b) };
     });

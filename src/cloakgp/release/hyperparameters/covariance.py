@@ -238,7 +238,12 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
 
 
 def gather_sums(
-    stages: Sequence[tuple[StrategySums, Measurement]], *, mean: float, points: Array
+    stages: Sequence[tuple[StrategySums, Measurement]],
+    *,
+    mean: float,
+    points: Array,
+    trends: Sequence[Array] = (),
+    detrended: bool = False,
 ) -> LearningAnswers:
     """Bring answers about rows that are not kept into the form for learning.
 
@@ -252,6 +257,10 @@ def gather_sums(
         Of the prior under which outputs in bands were linearised.
     points : array of shape (n, D)
         The centres of the cells.
+    trends : sequence of arrays of shape (k,)
+        What the trend of that prior adds to the answers of each stage; empty if it has none.
+    detrended : bool
+        Whether answers are to be less that.
 
     Raises
     ------
@@ -260,7 +269,7 @@ def gather_sums(
     """
     asked, squares, values = [], np.zeros(len(points)), []
     residuals, skews = [], []
-    for sums, measurement in stages:
+    for place, (sums, measurement) in enumerate(stages):
         if sums.cells is None or sums.squares is None:
             raise ValueError("there are no sums over cells")
         scale = 1.0 / measurement.answers.noise_sd
@@ -273,7 +282,10 @@ def gather_sums(
         residuals[-1] = residuals[-1] * scale**2
         skews.append(np.zeros(count) if clipped is None else clipped.skew * scale)
         if clipped is not None:
+            # Less the whole prior mean, of which the level is added up again.
             centred = measurement.answers.values[:, 0] - clipped.expected + mean * sums.totals
+        if trends and detrended == (clipped is None):
+            centred = centred - trends[place] if detrended else centred + trends[place]
         values.append(centred * scale)
     occupied = squares > 0
     questions = np.vstack(asked)[:, occupied]

@@ -21,6 +21,7 @@ from cloakgp.models.likelihoods import (
     QuantileLikelihood,
 )
 from cloakgp.models.likelihoods.quantiles import quantile_likelihood
+from cloakgp.models.prediction import alternatives
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
@@ -40,7 +41,12 @@ from cloakgp.release.hyperparameters.quadrature import EVIDENCE, posterior_point
 from cloakgp.release.hyperparameters.quantiles import learned_scales
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.hyperparameters.scatter import with_learned_scatter
-from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
+from cloakgp.release.measurement import (
+    Measurement,
+    answered_measurements,
+    is_in_bands,
+    linear_measurements,
+)
 from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.label_sums import CellSigns
@@ -107,13 +113,69 @@ def learn(
     -------
     tuple of WeightedPrior
         Weights sum to 1. The declared prior if nothing is free, nothing was asked, or nothing can
-        be learned under this likelihood.
+        be learned under this likelihood. Of a prior that goes by a public prediction, what the
+        answers are most probable under: that, or one of its alternatives.
 
     Raises
     ------
     ValueError
         If what was asked of every row is not kept.
     """
+    answered = answered_measurements(measurements)
+    others = alternatives(prior) if answered else (prior,)
+    found = [
+        _learn_one(
+            other,
+            likelihood,
+            measurements,
+            hyperprior=hyperprior,
+            average=average,
+            inference=inference,
+        )
+        for other in others
+    ]
+    if len(found) == 1:
+        return found[0]
+    return most_probable(
+        found,
+        log_evidence=lambda one: log_evidence(one, answered, sweeps=sweeps_of(inference)),
+    )
+
+
+def most_probable(
+    found: Sequence[tuple[WeightedPrior, ...]],
+    *,
+    log_evidence: Callable[[ExactPrior | SparsePrior], float],
+) -> tuple[WeightedPrior, ...]:
+    """Return what was learned from the alternative under which the answers are most probable.
+
+    Parameters
+    ----------
+    found : sequence of tuples of WeightedPrior
+        From each alternative; judged by the one of most weight.
+    log_evidence : callable
+        The log density of the answers under a prior.
+    """
+    evidence = []
+    for learned in found:
+        try:
+            evidence.append(log_evidence(max(learned, key=lambda one: one.weight).prior))
+        except np.linalg.LinAlgError:
+            evidence.append(-np.inf)
+    # The first, as declared, where none is better, and where none can be told.
+    return found[int(np.argmax(np.nan_to_num(evidence, nan=-np.inf, neginf=-np.inf)))]
+
+
+def _learn_one(
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    measurements: Sequence[Measurement],
+    *,
+    hyperprior: Hyperprior,
+    average: bool,
+    inference: Inference,
+) -> tuple[WeightedPrior, ...]:
+    """Fit the free hyperparameters of one prior."""
     answered = answered_measurements(measurements)
     make = OBJECTIVES.get(type(likelihood))
     declared = WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0)
@@ -348,6 +410,11 @@ def _of_numbers(
     else:
         tables, values = answered_tables(prior, answered)
         linear = values[:, 0]
+        if prior.trend is not None:
+            asked = linear_measurements(answered)
+            linear = linear - np.concatenate(
+                [one.strategy.trend_answers(prior) / one.noise_sd for one in asked]
+            )
     return NumbersObjective.of(
         prior,
         gather(kept_tables(tables), linear),

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.kernels.coregion import CoregionKernel
+from cloakgp.models.kernels.forgetting import ForgettingKernel
 from cloakgp.models.kernels.gibbs import GibbsKernel
 from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.kernels.linear import LinearKernel
@@ -22,7 +23,14 @@ KNOWN_KERNELS: dict[str, type[Kernel]] = {
 }
 KNOWN_KERNELS |= {
     kernel.__name__: kernel
-    for kernel in (BlockMatern, CoregionKernel, GibbsKernel, IntegralRBF, LinearKernel)
+    for kernel in (
+        BlockMatern,
+        CoregionKernel,
+        ForgettingKernel,
+        GibbsKernel,
+        IntegralRBF,
+        LinearKernel,
+    )
 }
 
 # How deep kernels may be nested, as a sum of so many terms is, and how many there may be.

@@ -174,9 +174,8 @@ class _Filter:
         known = self.known[self.spans[table]]
         prior = self.variance[self.spans[table]]
         variance = prior - np.square(known).sum(axis=1)
-        return self.prior.mean + known @ self.whitened, np.maximum(
-            variance, SMALLEST_VARIANCE * prior
-        )
+        mean = self.prior.means(self.strategies[table].X) + known @ self.whitened
+        return mean, np.maximum(variance, SMALLEST_VARIANCE * prior)
 
     def add(self, measurement: Measurement) -> None:
         """Condition on one more measurement."""

@@ -175,10 +175,22 @@ def under_alone(measurement: Measurement, prior: SparsePrior) -> Measurement:
     prior : SparsePrior
         One of those that there are sums under.
     """
+    return under_these(measurement, [prior])
+
+
+def under_these(measurement: Measurement, priors: Sequence[SparsePrior]) -> Measurement:
+    """Return a measurement of rows that are not kept with its sums under some priors alone.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    priors : sequence of SparsePrior
+        Of those that there are sums under.
+    """
     strategy = measurement.strategy
     assert isinstance(strategy, StreamedStrategy)
-    kept = strategy.sums_under(prior, NUMBERS)
-    return replace(measurement, strategy=replace(strategy, sums=(kept,)))
+    kept = tuple(strategy.sums_under(one, NUMBERS) for one in priors)
+    return replace(measurement, strategy=replace(strategy, sums=kept))
 
 
 def says_nothing(prior: SparsePrior, answers: int) -> PriorSums:
@@ -266,14 +278,14 @@ class _Summing:
                     cells=None if membership is None else (membership @ asked.T).T,
                     squares=None if membership is None else membership @ squares,
                     shared=tuple(weighed @ one.questions.T for one in earlier),
-                    clipped=_clipped(last, mean=prior.mean),
+                    clipped=_clipped(last, mean=prior.means_of(features)),
                 )
             )
         return _Several(parts=tuple(parts))
 
 
-def _clipped(asked: AskedOfRows, *, mean: float) -> ClippedSums | None:
-    """Return the sums that a linear account adds, over some rows."""
+def _clipped(asked: AskedOfRows, *, mean: Array) -> ClippedSums | None:
+    """Return the sums that a linear account adds, over some rows of these prior means."""
     if asked.account is None:
         return None
     assert asked.band is not None

@@ -104,7 +104,7 @@ class Posterior:
             prior, weights = self.prior, self.inducing_mean()
             means = over_blocks(lambda block: weights @ prior.features(block), X, rows=BLOCK_ROWS)
             return self.prior.mean + np.concatenate(means)
-        return self._mean(self.answer_cross(X))
+        return self._mean(X, self.answer_cross(X))
 
     def marginals(self, X: Array) -> Marginals:
         """Return mean and variances, going over the rows once, in blocks of the points."""
@@ -154,7 +154,7 @@ class Posterior:
         if len(gain):
             gain = linalg.solve_triangular(self.factor, explained, lower=True, trans="T")
         return Marginals(
-            mean=self._mean(crossed),
+            mean=self._mean(X, crossed),
             variance=np.maximum(variance, 0.0),
             noise_share=np.square(gain).sum(axis=0),
         )
@@ -174,7 +174,7 @@ class Posterior:
             explained = self._inducing_maps[1] @ features
         else:
             crossed = self.answer_cross(X)
-            mean, explained = self._mean(crossed), self._root(crossed)
+            mean, explained = self._mean(X, crossed), self._root(crossed)
         covariance = self.prior.query_covariance(X) - explained.T @ explained
         return mean, (covariance + covariance.T) / 2
 
@@ -186,8 +186,8 @@ class Posterior:
         """Return G⁻¹ R K_f* for S = G Gᵀ, shape (k, P)."""
         return self._root(self.answer_cross(X))
 
-    def _mean(self, crossed: Array) -> Array:
-        mean: Array = self.prior.mean + crossed @ self.weights
+    def _mean(self, X: Array, crossed: Array) -> Array:
+        mean: Array = self.prior.means(X) + crossed @ self.weights
         return mean
 
     def _root(self, crossed: Array) -> Array:
@@ -232,7 +232,8 @@ class Posterior:
             latent = np.square(self.prior.features(X)).sum(axis=0)
         variance: Array = latent + noise - np.square(root).sum(axis=1)
         whitened = self.factor.T @ self.weights
-        return self.prior.mean + root @ whitened, np.maximum(variance, noise * SMALLEST_SHARE)
+        mean = self.prior.means(X) + root @ whitened
+        return mean, np.maximum(variance, noise * SMALLEST_SHARE)
 
     def inducing_mean(self) -> Array:
         """Return E[u | a] of a sparse prior's inducing variables, f = m + Vᵀu, shape (M,).
@@ -243,7 +244,9 @@ class Posterior:
             If the prior has no inducing inputs.
         """
         asked = self._inducing_cross()
-        mean: Array = asked.T @ self.weights
+        sparse = self.prior
+        assert isinstance(sparse, SparsePrior)
+        mean: Array = sparse.inducing_trend + asked.T @ self.weights
         return mean
 
     def _inducing_cross(self) -> Array:

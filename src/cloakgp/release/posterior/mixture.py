@@ -199,7 +199,8 @@ def answered_tables(
     prior : ExactPrior or SparsePrior
     measurements : sequence of Measurement
     *means : float
-        What answers are about is less this; see `Measurement.residuals`.
+        What answers are about is less this, and less the prior's trend; see
+        `Measurement.residuals`.
 
     Returns
     -------
@@ -228,9 +229,11 @@ def _residuals(measurement: Measurement, prior: ExactPrior | SparsePrior, *means
     strategy = measurement.strategy
     expected = strategy.expected(prior) if isinstance(strategy, StreamedStrategy) else None
     if expected is None:
-        return measurement.residuals(*means)
-    away: Array = measurement.answers.values - expected[:, None]
-    return away
+        left = measurement.residuals(*means)
+        if not means or prior.trend is None:
+            return left
+        return np.asarray(left - strategy.trend_answers(prior)[:, None])
+    return np.asarray(measurement.answers.values - expected[:, None])
 
 
 def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[DenseTable, ...]:

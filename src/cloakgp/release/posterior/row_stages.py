@@ -140,7 +140,7 @@ class RowKnowledge:
         known = linalg.solve_triangular(self.factor, crossed, lower=True)
         prior = np.square(features).sum(axis=0) + noise
         variance = prior - np.square(known).sum(axis=0)
-        mean: Array = self.prior.mean + self.whitened @ known
+        mean: Array = self.prior.means_of(features) + self.whitened @ known
         return mean, np.maximum(variance, SMALLEST_VARIANCE * prior)
 
 
@@ -285,4 +285,5 @@ def same_features(one: SparsePrior, other: SparsePrior) -> bool:
         and one.kernel is other.kernel
         and one.inducing is other.inducing
         and one.approximation == other.approximation
+        and one.trend == other.trend
     )

@@ -1,0 +1,856 @@
+r"""Stream: a table that grows in time, fitted period by period through the door of later visits.
+
+Before the first row is there, a stream declares its periods, their number, the budget of each, and
+whether anybody may be in several. When a period has closed, its rows are asked once: those of the
+first by the estimator's own fit, those of later ones by `cloakgp.fitting.visits.extend`. After each
+there is a release, which predicts from everything till then.
+
+Guarantee
+    That of `cloakgp.privacy.cohorts`, of one table for each period: of people who are in one period
+    each, the largest over periods; of others, the composition of all of theirs. Which rows are in
+    which period, and which came too late, is decided by public columns and by the order in which
+    chunks came: it is the same for all neighbours.
+Crashes
+    What is published is the release of a period, which is there whole or not at all. The cost of
+    each draw is on the disk before the draw, and its noisy answers are right after it, before
+    anything is made of them. After a crash
+
+    * where nothing is noted, nothing was drawn: the period is asked as if never before;
+    * where its release is there, or an account kept it, that one is taken;
+    * where the answers of all noted draws are there, the period is asked again with *these*
+      answers, under the same charge, and what was not drawn yet is drawn: each question is answered
+      once, as if there had been no crash;
+    * else, in the moment between a draw and its answers, noise was drawn that nobody has seen. Its
+      cost counts for ever, and the period is *lost*. It is not asked again: whether an answer is
+      drawn anew must not depend on what it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from sklearn.base import clone
+
+from cloakgp.columns import Schema
+from cloakgp.estimators.classification import DPGPClassifier
+from cloakgp.estimators.quantiles import DPGPQuantileRegressor
+from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.fitting.visits import extend
+from cloakgp.models.kernels.forgetting import ForgettingKernel
+from cloakgp.privacy.cohorts import OVERLAPPING, People
+from cloakgp.privacy.filters import Amount
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.spending import Cost, SpendingError, counted_by, keeper_in_force
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Release
+from cloakgp.streams.declaration import Declaration
+from cloakgp.streams.marks import mark_of
+from cloakgp.streams.noting import ClosedKeeper, Notes, NotingKeeper, OtherDrawError
+from cloakgp.streams.periods import Calendar, Periods, moment_of
+from cloakgp.streams.plan import Errors, StreamPlan, forecast_errors, total_of
+from cloakgp.streams.rows import Columns, Looked, PeriodRows, collect, look_at, record_of
+from cloakgp.streams.sources import Chunk, Source, source_of
+from cloakgp.streams.state import (
+    PeriodRecord,
+    StreamFolder,
+    StreamState,
+    StreamStateError,
+    release_name,
+)
+from cloakgp.utils.extras import extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cloakgp.ledger import Ledger
+
+Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPClassifier
+# Fewer rows are not asked.
+LEAST_ROWS = 2
+# On which a plan forecasts errors.
+FORECAST_ROWS = 500
+# Stands for the number of a period in the name of an account.
+PERIOD = "{period}"
+
+
+class StreamWarning(UserWarning):
+    """Something about the chunks of a stream is worth knowing."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What releases keep of their purpose, maker and licence.
+
+    Attributes
+    ----------
+    purpose, by, licence : str
+    """
+
+    purpose: str = ""
+    by: str = ""
+    licence: str = ""
+
+
+class Stream:
+    """A table that grows in time, asked once for each period of a declared horizon.
+
+    All of this is declared beforehand, public, and kept in the stream's folder: an attempt to go on
+    with another declaration is refused.
+
+    Parameters
+    ----------
+    model : DPGPRegressor, DPGPQuantileRegressor or DPGPClassifier
+        Its budget (ε, δ) is that of each period. It asks the first period; later ones are asked by
+        `cloakgp.extend`, given what is known.
+    source : str, Path, iterable of pandas.DataFrame, or Source
+        A folder of files, each of which is read once; a database; or chunks of rows, which after a
+        restart must come again from the first.
+    folder : str or Path
+        For the state and the releases.
+    output, time : str
+        Names of the private column, and of the public one that says when: numbers or dates.
+    origin : str or number
+        The start of the first period.
+    length : float, "month" or "year"
+        Of each period, in units of the time, which are days for dates.
+    horizon : int
+        How many periods are asked at most.
+    inputs : sequence of str
+        Names of the public columns that predict; all of the schema if empty.
+    schema : Schema, optional
+        Of these; inferred from the first chunk if not given.
+    people : {"overlapping", "disjoint"}
+        Whether anybody may be in several periods, as for `cloakgp.extend`. That nobody is, is your
+        word, unless persons are named.
+    person : str
+        Name of the public column that says whose row it is: all rows of a person in a period are
+        protected together, and persons are found again in other periods.
+    lateness : float
+        How long after the end of a period its rows are waited for. Later ones are left out, and
+        counted.
+    forgetting : float, optional
+        ℓ, in units of the time: what is known fades by a factor e after each ℓ, but for a share
+        ``lasting`` (`cloakgp.models.kernels.forgetting`). If not given, the time is no input, and
+        periods are about one function.
+    lasting : float
+    query : str
+        Of a database.
+    missing_output : str
+        "refuse", or what a missing private cell counts as.
+    ledger : Ledger, optional
+        Counts each period in ``account``, and keeps each release until it is in its file.
+    account : str
+        With "{period}" in it, an account for each period, opened with its budget if there is none.
+    statement : Statement, optional
+
+    Raises
+    ------
+    ValueError
+        If the declaration makes no sense, or differs from that of the folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> def month(n):
+    ...     day = 30.0 * n + np.arange(30)
+    ...     return pd.DataFrame({"day": day, "age": 20 + day % 31, "hours": 5.0})
+    >>> with TemporaryDirectory() as folder:
+    ...     stream = Stream(
+    ...         DPGPRegressor(bounds=(0, 10), epsilon=1.0), [month(n) for n in range(3)],
+    ...         folder=folder, output="hours", inputs=["age"], time="day", origin=0, length=30,
+    ...         horizon=12, people="disjoint",
+    ...     )
+    ...     released = stream.advance()
+    ...     guarantee = stream.release.guarantee
+    >>> [(each.number, each.rows, each.stage) for each in released]
+    [(0, 30, 'released'), (1, 30, 'released')]
+    >>> print(guarantee)
+    1-differential privacy
+    """
+
+    @forget_on_failure
+    def __init__(
+        self,
+        model: Estimator,
+        source: str | Path | Iterable[pd.DataFrame] | Source,
+        *,
+        folder: str | Path,
+        output: str,
+        time: str,
+        origin: str | float,
+        length: float | Calendar,
+        horizon: int,
+        inputs: Sequence[str] = (),
+        schema: Schema | None = None,
+        people: People = OVERLAPPING,
+        person: str = "",
+        lateness: float = 0.0,
+        forgetting: float | None = None,
+        lasting: float = 0.5,
+        query: str = "",
+        missing_output: str = "refuse",
+        ledger: Ledger | None = None,
+        account: str = "",
+        statement: Statement | None = None,
+    ) -> None:
+        if not isinstance(model, Estimator):
+            raise TypeError(
+                "a stream goes on with DPGPRegressor, DPGPQuantileRegressor or DPGPClassifier, "
+                f"got {type(model).__name__}"
+            )
+        if model.insecure_seed is not None:
+            raise ValueError("noise from a seed protects no one: leave out insecure_seed")
+        if forgetting is not None and model.inducing is not None:
+            raise ValueError(
+                "inducing inputs are placed in the first period, and what drifts is asked in later "
+                "ones: leave out inducing, or forgetting"
+            )
+        if missing_output == "drop":
+            raise ValueError(
+                "which rows are there is fixed by public columns: missing_output is 'refuse', or "
+                "what a missing cell counts as"
+            )
+        if bool(account) != (ledger is not None):
+            raise ValueError("ledger and account go together")
+        self.declaration = Declaration(
+            output=output,
+            inputs=tuple(inputs),
+            time=time,
+            person=person,
+            origin=str(origin),
+            length=length if isinstance(length, str) else float(length),
+            horizon=horizon,
+            lateness=float(lateness),
+            people=people,
+            epsilon=float(model.epsilon),
+            delta=float(model.delta),
+            forgetting=None if forgetting is None else float(forgetting),
+            lasting=float(lasting),
+            model=repr(clone(model).set_params(schema=None)),
+        )
+        self.folder = StreamFolder(folder)
+        self.model = clone(model)
+        self.source = source_of(source, query=query)
+        self._schema = model.schema if schema is None else schema
+        self._missing_output = missing_output
+        self._ledger, self._account = ledger, account
+        self._statement = statement or Statement()
+        known = self.folder.load()
+        if known is not None:
+            self.declaration.check_kept(known.declaration)
+
+    def __repr__(self) -> str:
+        return f"Stream({str(self.folder.path)!r}, {len(self.periods)} periods)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream may hold private outputs, and is not pickled")
+
+    @property
+    def state(self) -> StreamState:
+        """What the folder says; that of a stream of which nothing was read, if it is empty."""
+        return self.folder.load() or StreamState.begin(self.declaration)
+
+    @property
+    def periods(self) -> tuple[PeriodRecord, ...]:
+        """What has become of each period; none before the first chunk."""
+        return self.state.periods
+
+    @property
+    def release(self) -> Release | None:
+        """The latest release, which predicts from everything till then; None before the first."""
+        return self._latest(self.state)
+
+    @property
+    def spent(self) -> float:
+        """ε at the declared δ, of the person about whom most was drawn, lost periods included."""
+        return self._epsilon_of(self.state)
+
+    def describe(self, when: float) -> str:
+        """Return a time in words.
+
+        Parameters
+        ----------
+        when : float
+            In units of the time.
+        """
+        state = self.state
+        if not state.times or not Columns.from_texts(state.schema, state.times).dated:
+            return f"{when:g}"
+        moment = moment_of(when)
+        return moment.isoformat(sep=" ") if when % 1 else moment.date().isoformat()
+
+    @forget_on_failure
+    def advance(self, now: str | float | None = None) -> tuple[PeriodRecord, ...]:
+        """Read what is new, close periods, and ask those that have closed.
+
+        Parameters
+        ----------
+        now : str or number, optional
+            The time of the clock, written as in the tables. If not given, it is the latest time in
+            the chunks so far; a period then closes before the chunk that follows.
+
+        Returns
+        -------
+        tuple of PeriodRecord
+            Of the periods that were settled.
+
+        Raises
+        ------
+        ValueError
+            If the horizon is exhausted, the clock went back, a chunk does not fit or has changed
+            since its rows were asked, or a person is in two periods of disjoint people. Nothing is
+            drawn then. No message quotes an output.
+        """
+        if self._ledger is None and keeper_in_force() is not None:
+            raise SpendingError(
+                "an account is open: name it to the stream, ledger= and account=, so that it goes "
+                "on with a charge whose process died"
+            )
+        with self.folder.locked():
+            state = self.folder.load()
+            if state is None:
+                state = StreamState.begin(self.declaration)
+                self.folder.save(state)
+            self.declaration.check_kept(state.declaration)
+            before = {each.number for each in state.periods if each.settled}
+            state = self._recover(state)
+            if state.periods and all(each.settled for each in state.periods):
+                if len(before) == len(state.periods):
+                    raise ValueError(
+                        f"the horizon of {len(state.periods)} periods is exhausted: nothing more "
+                        "is asked. Another stream has a folder of its own, and people in both pay "
+                        "for both"
+                    )
+                return tuple(each for each in state.periods if each.number not in before)
+            state = self._take_in(state, now=now)
+            for number in [each.number for each in state.periods if each.stage == "closed"]:
+                state = self._ask(state, number)
+            return tuple(
+                each for each in state.periods if each.settled and each.number not in before
+            )
+
+    def plan(self) -> StreamPlan:
+        """Plan the stream from public columns: its cost and expected errors; nothing is spent.
+
+        Errors are forecast of a regression whose rows are held, from the first rows that are there,
+        as if those of every period had the same inputs.
+
+        Returns
+        -------
+        StreamPlan
+            Print it.
+        """
+        declared = self.declaration
+        together = 1 if declared.disjoint else declared.horizon
+        return StreamPlan(
+            horizon=declared.horizon,
+            epsilon=declared.epsilon,
+            delta=declared.delta,
+            people=declared.people,
+            unit="person" if declared.person else "row",
+            total=total_of(
+                together, epsilon=declared.epsilon, delta=declared.delta, noise=self.model.noise
+            ),
+            errors=self._errors(),
+        )
+
+    def _errors(self) -> Errors | None:
+        """Return the expected errors, None where nothing is forecast."""
+        first = next(iter(self.source.chunks()), None)
+        if first is None or not isinstance(self.model, DPGPRegressor):
+            return None
+        columns = Columns.of(first, self.declaration, schema=self._schema)
+        looked = look_at(first, columns, self.declaration)
+        periods = self._declared_periods(columns)
+        place = periods.place(looked.times)
+        inside = (place >= 0) & (place < periods.horizon)
+        if not inside.any():
+            return None
+        own = np.flatnonzero(inside & (place == place[inside].min()))[:FORECAST_ROWS]
+        frame = looked.frame.iloc[own].reset_index(drop=True)
+        X = columns.inputs.encode(frame).X
+        if len(X) < LEAST_ROWS:
+            return None
+        model = self._first(columns, frame)
+        if not isinstance(model, DPGPRegressor) or model.likelihood != "normal":
+            return None
+        model.set_params(schema=None)
+        step = None
+        if self.declaration.forgetting is not None:
+            step = np.zeros(X.shape[1])
+            step[-1] = float(np.mean(np.diff(periods.edges)))
+        return forecast_errors(
+            model,
+            X,
+            horizon=periods.horizon,
+            people=self.declaration.people,
+            step=step,
+            groups=None if looked.persons is None else [looked.persons[row] for row in own],
+        )
+
+    # What is there.
+
+    def _latest(self, state: StreamState) -> Release | None:
+        released = [each for each in state.periods if each.stage == "released"]
+        if not released:
+            return None
+        path = self.folder.path / released[-1].release
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise StreamStateError(f"{path} is missing: restore it from a copy") from None
+        if hashlib.sha256(content).hexdigest() != released[-1].sha256:
+            raise StreamStateError(f"{path} is not what was released: restore it from a copy")
+        return Release.load(path)
+
+    def _epsilon_of(self, state: StreamState) -> float:
+        drawn = [each for each in state.periods if each.drawn]
+        if not drawn:
+            return 0.0
+        if self.declaration.disjoint:
+            together = [each.spent for each in drawn]
+        elif self.declaration.person:
+            visits: dict[str, list[int]] = {}
+            for each in drawn:
+                for mark in set(self.folder.persons(each.number)):
+                    visits.setdefault(mark, []).append(each.number)
+            together = [
+                sum((state.periods[number].spent for number in numbers), start=Amount())
+                for numbers in set(map(tuple, visits.values()))
+            ]
+        else:
+            together = [sum((each.spent for each in drawn), start=Amount())]
+        delta = self.declaration.delta
+        return max(each.epsilon_at(delta) for each in together)
+
+    # What is new.
+
+    def _take_in(self, state: StreamState, *, now: str | float | None) -> StreamState:
+        """Read new chunks, and close periods."""
+        for chunk in self.source.chunks():
+            if not state.edges:
+                state = self._begin(state, chunk)
+            columns = Columns.from_texts(state.schema, state.times)
+            periods = Periods(state.edges, self.declaration.lateness)
+            known, version = state.chunk(chunk.name), chunk.version
+            if known is not None and known.version == version and not self.source.grows:
+                continue
+            looked = look_at(chunk, columns, self.declaration)
+            if known is not None and not self.source.grows:
+                if looked.digest == known.digest:
+                    # It was written again, and its public columns are what they were.
+                    state = state.with_chunk(replace(known, version=version))
+                    self.folder.save(state)
+                    continue
+                _check_change(state, known.name)
+            closed = sum(each.stage != "open" for each in state.periods)
+            record, late = record_of(
+                chunk,
+                looked,
+                periods=periods,
+                closed=closed if known is None else known.closed,
+                version=version,
+            )
+            state = self._with_late(state.with_chunk(record), late, looked, periods)
+            if now is None and len(looked.times):
+                latest = float(looked.times.max())
+                state = self._at(state, max(latest, state.clock or latest), periods)
+            self.folder.save(state)
+        if now is not None and state.edges:
+            columns = Columns.from_texts(state.schema, state.times)
+            clock = columns.moment(str(now), name="now")
+            if state.clock is not None and clock < state.clock:
+                raise ValueError(
+                    f"the clock went back: now is {self.describe(clock)}, and it was "
+                    f"{self.describe(state.clock)} before"
+                )
+            state = self._at(state, clock, Periods(state.edges, self.declaration.lateness))
+            self.folder.save(state)
+        return state
+
+    def _begin(self, state: StreamState, chunk: Chunk) -> StreamState:
+        columns = Columns.of(chunk, self.declaration, schema=self._schema)
+        periods = self._declared_periods(columns)
+        inputs, times = columns.to_texts()
+        edges = periods.edges
+        return replace(
+            state,
+            schema=inputs,
+            times=times,
+            edges=edges,
+            periods=tuple(
+                PeriodRecord(number=number, start=edges[number], end=edges[number + 1])
+                for number in range(periods.horizon)
+            ),
+        )
+
+    def _declared_periods(self, columns: Columns) -> Periods:
+        """Return the periods, in the unit of the time."""
+        length = self.declaration.length
+        if isinstance(length, str) and not columns.dated:
+            raise ValueError(f"a {length} is of dates, and the time is a number")
+        return Periods.declared(
+            columns.moment(self.declaration.origin, name="origin"),
+            length=length,
+            horizon=self.declaration.horizon,
+            lateness=self.declaration.lateness,
+        )
+
+    def _with_late(
+        self, state: StreamState, late: Any, looked: Looked, periods: Periods
+    ) -> StreamState:
+        """Count rows that came too late, by their period."""
+        if self.source.grows:
+            # All rows are there at once: what is more than was asked came later.
+            there = np.bincount(
+                np.clip(periods.place(looked.times), -1, periods.horizon) + 1,
+                minlength=periods.horizon + 2,
+            )[1:-1]
+            for each in state.periods:
+                if each.settled:
+                    more = max(int(there[each.number]) - each.rows - each.repeated, 0)
+                    state = state.with_period(each.number, late=more)
+            return state
+        for number in np.flatnonzero(late).tolist():
+            before = state.periods[number].late
+            state = state.with_period(number, late=before + int(late[number]))
+        return state
+
+    def _at(self, state: StreamState, clock: float, periods: Periods) -> StreamState:
+        """Return the state at a time of the clock."""
+        for number in range(periods.count_closed(clock)):
+            if state.periods[number].stage == "open":
+                state = state.with_period(number, stage="closed")
+        return replace(state, clock=clock)
+
+    # What is asked.
+
+    def _ask(self, state: StreamState, number: int) -> StreamState:
+        """Ask a closed period, and write the release."""
+        rows = self._rows(state, number)
+        period = state.periods[number]
+        if period.digest and period.digest != rows.digest:
+            if period.drawn:
+                return self._lose(state, number, because="its rows are others now")
+            warnings.warn(
+                f"period {number + 1} holds other rows than when it closed, {rows.count:,} instead "
+                f"of {period.rows:,}: nothing of it was asked yet, so these are taken",
+                StreamWarning,
+                stacklevel=4,
+            )
+        state = state.with_period(
+            number, rows=rows.count, repeated=rows.repeated, digest=rows.digest
+        )
+        if rows.count < LEAST_ROWS:
+            state = state.with_period(number, stage="empty")
+            self.folder.save(state)
+            return state
+        marks = [mark_of(person, key=state.key) for person in rows.persons or ()]
+        self._check_apart(state, number, marks)
+        # The release from which it goes on is opened before anything is reserved.
+        known = self._latest(state)
+        self.folder.save(state)
+        if marks:
+            self.folder.keep_persons(number, marks)
+        asking = [state.with_period(number, stage="asking")]
+        self.folder.save(asking[0])
+
+        def note(cost: Cost) -> None:
+            drawn = (*asking[0].periods[number].drawn, cost)
+            asking[0] = asking[0].with_period(number, drawn=drawn)
+            self.folder.save(asking[0])
+
+        notes = Notes(
+            note=note,
+            keep=lambda answers: self.folder.keep_answers(number, answers),
+            costs=period.drawn,
+            answers=self.folder.answers(number) if period.drawn else [],
+        )
+        keeper = self._closed(state, number)
+
+        def make() -> Release:
+            with counted_by(NotingKeeper(notes=notes, inner=keeper or keeper_in_force())):
+                made = self._fit(state, known, rows, marks)
+            return self._stated(made)
+
+        try:
+            made = make() if keeper is not None else self._publish(state, number, make)
+        except OtherDrawError as error:
+            return self._lose(asking[0], number, because=str(error))
+        return self._keep(asking[0], number, made.to_bytes())
+
+    def _lose(self, state: StreamState, number: int, *, because: str) -> StreamState:
+        """Leave out a period for which noise was drawn."""
+        warnings.warn(
+            f"period {number + 1} is left out, and its budget is spent: noise was drawn for it by "
+            f"a process that died, and {because}",
+            StreamWarning,
+            stacklevel=6,
+        )
+        state = state.with_period(number, stage="lost")
+        self.folder.save(state)
+        self.folder.drop_answers(number)
+        return state
+
+    def _keep(self, state: StreamState, number: int, content: bytes) -> StreamState:
+        """Write a release to its file, and note that it is there."""
+        name = self.folder.keep_release(number, content)
+        state = state.with_period(
+            number,
+            stage="released",
+            release=name,
+            sha256=hashlib.sha256(content).hexdigest(),
+        )
+        self.folder.save(state)
+        self.folder.drop_answers(number)
+        return state
+
+    def _rows(self, state: StreamState, number: int) -> PeriodRows:
+        """Return the rows of a period, after checking that chunks are as they were read."""
+        columns = Columns.from_texts(state.schema, state.times)
+        present = {each.name: each for each in self.source.chunks()}
+        looked = {}
+        for record in state.chunks:
+            if not record.first <= number <= record.last or record.closed > number:
+                continue
+            if record.name not in present:
+                raise StreamStateError(
+                    f"{record.name} holds rows of period {number + 1}, and is gone: put it back"
+                )
+            found = look_at(present[record.name], columns, self.declaration)
+            if found.digest != record.digest and not self.source.grows:
+                raise StreamStateError(
+                    f"{record.name} has other rows than when it was read: put back the first ones"
+                )
+            looked[record.name] = found
+        return collect(
+            number,
+            looked=looked,
+            chunks=present,
+            records=state.chunks,
+            periods=Periods(state.edges, self.declaration.lateness),
+        )
+
+    def _check_apart(self, state: StreamState, number: int, marks: Sequence[str]) -> None:
+        """Refuse persons who were asked before, if people are disjoint."""
+        if not (self.declaration.disjoint and marks):
+            return
+        own = set(marks)
+        for each in state.periods:
+            if each.number == number or not each.drawn:
+                continue
+            shared = len(own.intersection(self.folder.persons(each.number)))
+            if shared:
+                raise ValueError(
+                    f"{shared:,} people of period {number + 1} were asked in period "
+                    f"{each.number + 1}, and people were declared disjoint: nothing was drawn. "
+                    "Leave their rows out, or declare another stream with people='overlapping'"
+                )
+
+    def _private(self, rows: PeriodRows, schema: Schema) -> Any:
+        """Return the private outputs of rows."""
+        from cloakgp.data.raw import RawRows
+
+        decimal, thousands = schema.decimal
+        raw = RawRows(
+            schema=schema,
+            missing_output=self._missing_output,
+            classes=self._class_names(),
+            decimal=decimal,
+            thousands=thousands,
+        )
+        parts = [
+            chunk.private(self.declaration.output, raw=raw)[places]
+            for chunk, places in rows.parts
+            if len(places)
+        ]
+        return np.concatenate(parts)
+
+    def _class_names(self) -> tuple[str, ...]:
+        """Return the classes as files write them, none of numbers."""
+        if not isinstance(self.model, DPGPClassifier):
+            return ()
+        return tuple(map(str, Classes.checked(self.model.classes).labels))
+
+    def _fit(
+        self,
+        state: StreamState,
+        known: Release | None,
+        rows: PeriodRows,
+        marks: Sequence[str],
+    ) -> Release:
+        """Ask the rows of a period, given a release or for the first time."""
+        columns = Columns.from_texts(state.schema, state.times)
+        schema, groups = columns.inputs, list(marks) or None
+        private = self._private(rows, schema)
+        if known is None:
+            with extra("tables"):
+                import pandas as pd
+            model = self._first(columns, rows.frame)
+            kind = object if isinstance(model, DPGPClassifier) else None
+            outputs = pd.Series(private, name=self.declaration.output, dtype=kind)
+            made: Release = model.fit(rows.frame, outputs, groups=groups).release_
+            return made
+        asked = [each.number for each in state.periods if each.stage == "released"]
+        ids = [self.folder.persons(number) for number in asked if marks] + [list(marks)]
+        return extend(
+            known,
+            schema.encode(rows.frame).X,
+            private,
+            people=self.declaration.people,
+            ids=ids if marks else None,
+            epsilon=self.declaration.epsilon,
+            delta=self.declaration.delta,
+            noise=self.model.noise,
+            groups=groups,
+        )
+
+    def _first(self, columns: Columns, frame: pd.DataFrame) -> Estimator:
+        """Return the estimator that asks the first period."""
+        model: Estimator = clone(self.model).set_params(schema=columns.inputs)
+        length = self.declaration.forgetting
+        if length is None:
+            return model
+        X = columns.inputs.encode(frame).X
+        how = model.plan_fit(X.shape, queries=None)
+        if how.by_passes or how.inducing is not None:
+            raise ValueError(
+                "what drifts is asked of rows that are held, and these are too many: take shorter "
+                "periods, or leave out forgetting"
+            )
+        if X.shape[1] < 2:
+            raise ValueError("forgetting goes with an input beside the time")
+        # The time is the last of the inputs, and a block of its own.
+        blocks = None if columns.inputs.plain else columns.inputs.groups[:-1]
+        kernel = ForgettingKernel(
+            model.base_kernel(X[:, :-1], blocks=blocks),
+            place=X.shape[1] - 1,
+            length=length,
+            lasting=self.declaration.lasting,
+        )
+        model.set_params(kernel=kernel)
+        return model
+
+    def _stated(self, made: Release) -> Release:
+        """Return a release that keeps purpose, maker and licence."""
+        if made.provenance is None:
+            return made
+        stated = self._statement
+        origin = made.provenance.with_statement(
+            purpose=stated.purpose, by=stated.by, licence=stated.licence
+        )
+        return replace(made, provenance=origin)
+
+    # What is counted.
+
+    def _account_of(self, number: int) -> Any:
+        """Return the account of a period; one of its own is opened with its budget."""
+        assert self._ledger is not None
+        name = self._account.replace(PERIOD, str(number + 1))
+        standings = {each.name for each in self._ledger.standings()}
+        if PERIOD in self._account and name not in standings:
+            self._ledger.open_account(
+                name,
+                epsilon=self.declaration.epsilon,
+                delta=self.declaration.delta,
+                unit="person" if self.declaration.person else "row",
+            )
+        return self._ledger.account(name, purpose=self._statement.purpose)
+
+    def _publish(self, state: StreamState, number: int, make: Callable[[], Release]) -> Release:
+        if self._ledger is None:
+            return make()
+        resume = bool(state.periods[number].drawn)
+        made: Release = self._account_of(number).publish(
+            make, key=_key(state, number), resume=resume
+        )
+        return made
+
+    def _closed(self, state: StreamState, number: int) -> ClosedKeeper | None:
+        """Return a keeper that draws nothing, if an account has closed what was drawn before."""
+        if self._ledger is None or not state.periods[number].drawn:
+            return None
+        charge = self._account_of(number).find(_key(state, number))
+        return None if charge is not None and charge.open else ClosedKeeper()
+
+    def _recover(self, state: StreamState) -> StreamState:
+        """Settle a period at which a process died, as the head of this module says."""
+        for period in [each for each in state.periods if each.stage == "asking"]:
+            state = self._recover_period(state, period)
+            self.folder.save(state)
+        return state
+
+    def _recover_period(self, state: StreamState, period: PeriodRecord) -> StreamState:
+        number = period.number
+        path = self.folder.path / release_name(number)
+        if path.exists():
+            content = path.read_bytes()
+            Release.load(path)
+            self.folder.drop_answers(number)
+            return state.with_period(
+                number,
+                stage="released",
+                release=path.name,
+                sha256=hashlib.sha256(content).hexdigest(),
+            )
+        attempt = period.attempt
+        if self._ledger is not None:
+            account, key = self._account_of(number), _key(state, number)
+            charge = account.find(key)
+            if charge is not None and charge.kept:
+                kept = account.publish(_never, key=key)
+                return self._keep(state, number, kept.to_bytes())
+            if charge is not None and not period.drawn:
+                if charge.open:
+                    # Every draw is noted before it is made, and none is.
+                    self._ledger.void(
+                        charge.number,
+                        reason="its process died before any noise was drawn",
+                        although_drawn=charge.drawn,
+                    )
+                else:
+                    attempt += 1
+        if len(self.folder.answers(number)) == len(period.drawn):
+            # Nothing was drawn, or all that was is there.
+            return state.with_period(number, stage="closed", attempt=attempt)
+        return self._lose(state, number, because="its answers are not there")
+
+
+def _never() -> Release:
+    raise StreamStateError("the release that the ledger kept is gone")
+
+
+def _key(state: StreamState, number: int) -> str:
+    """Return the name of a period's release in a ledger."""
+    attempt = state.periods[number].attempt
+    again = f", attempt {attempt + 1}" if attempt else ""
+    return f"stream {state.id}, period {number + 1}{again}"
+
+
+def _check_change(state: StreamState, name: str) -> None:
+    """Refuse a chunk that changed after rows of it were asked; tell of others.
+
+    Raises
+    ------
+    StreamStateError
+    """
+    record = state.chunk(name)
+    assert record is not None
+    touched = state.periods[max(record.first, 0) : record.last + 1]
+    if any(each.drawn for each in touched):
+        raise StreamStateError(
+            f"{name} has changed since its rows were asked: put back the first ones, and new rows "
+            "in a new file"
+        )
+    warnings.warn(
+        f"{name} has changed since it was read: nothing of it was asked yet, so it is read again",
+        StreamWarning,
+        stacklevel=6,
+    )

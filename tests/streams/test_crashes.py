@@ -1,0 +1,397 @@
+"""Kills at every moment of a stream: nothing is spent twice, and nothing is lost without a word.
+
+A *moment* is before or after anything that outlives the process: a file that is written, an entry
+of a ledger, and the draw of noise itself. A run is killed at each of them in turn, and from then on
+nothing more of it reaches the disk. The next run goes on from what is there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from stream_tables import BOUNDS, months, stream
+
+from cloakgp import DPGPRegressor, Release
+from cloakgp.ledger import Ledger
+from cloakgp.ledger.database import Database
+from cloakgp.privacy import sampler
+from cloakgp.privacy.spending import digest_of
+from cloakgp.streams.state import StreamFolder
+from cloakgp.streams.stream import Stream, StreamWarning
+from cloakgp.utils.files import ReservedFile
+
+PERIODS = 2
+
+
+class KilledError(BaseException):
+    """The process is no more."""
+
+
+class Moments:
+    """The moments of runs, at one of which they end."""
+
+    def __init__(self, patch, *, last=None):
+        self.names, self.draws, self.period = [], [], None
+        self.last, self.dead = last, False
+        self.patch(patch)
+
+    def reach(self, name):
+        if self.dead:
+            raise KilledError
+        self.names.append(name)
+        if self.last == len(self.names) - 1:
+            self.dead = True
+            raise KilledError
+
+    def patch(self, patch):
+        write, fill, spend = StreamFolder._write, ReservedFile.write, sampler.spend
+        ask, writing = Stream._ask, Database.writing
+
+        def asked(this, state, number):
+            self.period = number
+            return ask(this, state, number)
+
+        def written(this, name, content, **how):
+            # The state's own files; releases are written below.
+            self.reach(f"before {name}")
+            write(this, name, content, **how)
+            self.reach(f"after {name}")
+
+        def filled(this, content, **how):
+            if this.path.suffix != ".cloak":
+                return fill(this, content, **how)
+            self.reach(f"before {this.path.name}")
+            fill(this, content, **how)
+            self.reach(f"after {this.path.name}")
+            return None
+
+        def spent(cost, draw):
+            def drawn():
+                self.reach("before a draw")
+                self.draws.append(self.period)
+                published = draw()
+                self.reach("after a draw")
+                return published
+
+            return spend(cost, drawn)
+
+        @contextmanager
+        def entered(this, **how):
+            self.reach("before an entry")
+            with writing(this, **how) as found:
+                yield found
+            self.reach("after an entry")
+
+        patch.setattr(Stream, "_ask", asked)
+        patch.setattr(StreamFolder, "_write", written)
+        patch.setattr(ReservedFile, "write", filled)
+        patch.setattr(sampler, "spend", spent)
+        patch.setattr(Database, "writing", entered)
+
+
+def settle(make):
+    """Go on until all is settled, as a custodian would; return the stream."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StreamWarning)
+        made = make()
+        while not made.periods or not all(each.settled for each in made.periods):
+            made.advance()
+    return made
+
+
+def check(made, moments, *, count=1):
+    """Hold what a crash must not change."""
+    periods = made.periods
+    for each in periods:
+        draws = moments.draws.count(each.number)
+        # Each draw was noted before it was made, and of what is released no other draw was made.
+        assert draws <= len(each.drawn)
+        assert each.stage in ("released", "lost")
+        if each.stage == "released":
+            assert draws == len(each.drawn) == count
+    # What is left out, is so because noise may have been drawn.
+    assert all(each.drawn for each in periods)
+    released = [each for each in periods if each.stage == "released"]
+    if released:
+        assert len(made.release.measurements) == count * len(released)
+        assert made.release.guarantee.pure_epsilon == pytest.approx(1.0, rel=1e-4)
+    if len(released) == len(periods) or count == 1:
+        assert made.spent == pytest.approx(1.0, rel=1e-4)
+    assert made.spent <= 1.0
+    assert sum(each.stage == "lost" for each in periods) <= 1
+    if moments.last is None:
+        return
+    died = moments.names[moments.last]
+    lost = [each for each in periods if each.stage == "lost"]
+    if not lost:
+        return
+    # After its release all is there.
+    assert not (died.startswith("after") and died.endswith(".cloak"))
+    files = {path.name for path in made.folder.path.glob("*.cloak")}
+    assert files == {each.release for each in released}
+
+
+def count_moments(make, **how):
+    with pytest.MonkeyPatch.context() as patch:
+        moments = Moments(patch)
+        check(settle(make), moments, **how)
+    return moments.names
+
+
+def kill_at(number, make, **how):
+    with pytest.MonkeyPatch.context() as patch:
+        moments = Moments(patch, last=number)
+        with pytest.raises(KilledError):
+            settle(make)
+        assert moments.dead
+        moments.dead, moments.last = False, None
+        made = settle(make)
+        moments.last = number
+        check(made, moments, **how)
+    return made
+
+
+def test_kills_at_every_moment(tmp_path):
+    def make(folder):
+        return lambda: stream(months(PERIODS), folder, horizon=PERIODS)
+
+    names = count_moments(make(tmp_path / "whole"))
+    assert names.count("before a draw") == PERIODS
+    assert sum(name.endswith(".cloak") for name in names) == 2 * PERIODS
+    stages = []
+    for number, name in enumerate(names):
+        made = kill_at(number, make(tmp_path / str(number)))
+        stages.append((name, [each.stage for each in made.periods]))
+    lost = [name for name, found in stages if "lost" in found]
+    # Between the note of a draw and its answers a period is left out, and at no other moment.
+    assert lost == [
+        name
+        for number in (1, 2)
+        for name in (
+            "after stream.json",
+            "before a draw",
+            "after a draw",
+            f"before period-000{number}.answers",
+        )
+    ]
+
+
+def test_kills_between_the_draws_of_one_fit(tmp_path):
+    """Of a fit in several stages: what was drawn is not drawn again, and the rest is."""
+    count = 3
+
+    def make(folder):
+        estimator = DPGPRegressor(bounds=BOUNDS, epsilon=1.0)
+        source = months(1, rows=20)
+        return lambda: stream(source, folder, horizon=1, estimator=estimator)
+
+    names = count_moments(make(tmp_path / "whole"), count=count)
+    assert names.count("before a draw") == count
+    answered = [place for place, name in enumerate(names) if name.endswith(".answers")]
+    for number in answered:
+        made = kill_at(number, make(tmp_path / str(number)), count=count)
+        (period,) = made.periods
+        assert (period.stage == "lost") == names[number].startswith("before")
+        if period.stage == "released":
+            assert len(made.release.measurements) == count
+        assert not list((tmp_path / str(number)).glob("*.answers"))
+
+
+def test_kills_at_every_moment_with_a_ledger(tmp_path):
+    def make(number):
+        home = tmp_path / str(number)
+        home.mkdir()
+        made = Ledger.create(home / "people.db")
+
+        def go_on():
+            return stream(
+                months(1, people=list("aabcde")),
+                home / "stream",
+                horizon=1,
+                person="who",
+                ledger=Ledger(home / "people.db"),
+                account="month {period}",
+            )
+
+        del made
+        return go_on
+
+    names = count_moments(make("whole"))
+    assert "before an entry" in names
+    lost = []
+    for number, name in enumerate(names):
+        go_on = make(number)
+        made = kill_at(number, go_on)
+        (period,) = made.periods
+        ledger = Ledger(tmp_path / str(number) / "people.db")
+        (standing,) = ledger.standings()
+        # What may have been drawn counts, once, and no more: a charge that died, for its hold.
+        assert standing.spent.epsilon_at(0.0) == pytest.approx(1.0, rel=1e-12)
+        assert period.spent.epsilon_at(0.0) == pytest.approx(1.0, rel=1e-12)
+        assert [one for one in ledger.verify().findings if "open" not in one] == []
+        assert standing.charges <= 2
+        if period.stage == "lost":
+            lost.append(name)
+        else:
+            assert standing.open == ()
+    # Every account ends with its one charge closed, but for one that died with its noise.
+    assert lost == [
+        "after stream.json",
+        "before a draw",
+        "after a draw",
+        "before period-0001.answers",
+    ]
+
+
+SCRIPT = """
+import os, sys
+from stream_tables import months, stream
+from cloakgp.privacy import sampler
+from cloakgp.utils.files import ReservedFile
+
+moment, folder = sys.argv[1:]
+spend, write = sampler.spend, ReservedFile.write
+
+def spent(cost, draw):
+    def drawn():
+        published = draw()
+        if moment == "draw":
+            os._exit(9)
+        return published
+    published = spend(cost, drawn)
+    if moment == "answers":
+        os._exit(9)
+    return published
+
+def written(this, content, **how):
+    write(this, content, **how)
+    if moment == "release" and this.path.suffix == ".cloak":
+        os._exit(9)
+
+sampler.spend, ReservedFile.write = spent, written
+stream(months(1), folder, horizon=1).advance()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "stage"), [("draw", "lost"), ("answers", "released"), ("release", "released")]
+)
+def test_a_process_that_is_killed(moment, stage, tmp_path):
+    """The same with a process that really ends, without a chance to clean up."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, moment, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 9, done.stderr
+    made = stream(months(1), tmp_path, horizon=1)
+    assert [each.stage for each in made.periods] == ["asking"]
+    (period,) = settle(lambda: made).periods
+    assert period.stage == stage
+    assert len(period.drawn) == 1
+
+
+def test_a_lost_period_is_told_and_counts(tmp_path):
+    make = lambda: stream(months(2), tmp_path, horizon=2, people="overlapping")  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        keep = StreamFolder.keep_answers
+
+        def lost(this, number, answers):
+            if number == 1:
+                raise KilledError
+            keep(this, number, answers)
+
+        patch.setattr(StreamFolder, "keep_answers", lost)
+        with pytest.raises(KilledError):
+            make().advance()
+    with pytest.warns(StreamWarning, match="period 2 is left out, and its budget is spent") as told:
+        settled = make().advance()
+    assert len(told) == 1
+    assert [each.stage for each in settled] == ["lost"]
+    made = make()
+    assert made.release.guarantee.pure_epsilon == pytest.approx(1.0)
+    # Who is in both periods has spent both, though the release knows of one.
+    assert made.spent == pytest.approx(2.0)
+
+
+def test_a_period_that_died_is_asked_again_with_its_answers(tmp_path):
+    """What the second run publishes is what the first one drew."""
+    make = lambda: stream(months(2), tmp_path, horizon=2)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloakgp.streams.stream.extend", killed)
+        with pytest.raises(KilledError):
+            make().advance()
+    (drawn,) = StreamFolder(tmp_path).answers(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampler, "note_draw", pytest.fail, raising=False)
+        patch.setattr("cloakgp.privacy.spending.note_draw", pytest.fail)
+        (period,) = make().advance()
+    assert period.stage == "released"
+    answers = make().release.measurements[-1].answers
+    assert digest_of(answers.values) == digest_of(drawn)
+    assert make().spent == pytest.approx(1.0)
+
+
+def test_a_period_whose_rows_are_others_since_is_lost(tmp_path):
+    """Answers about some rows are not taken for those about others: a late row of a database."""
+    path = tmp_path / "people.sqlite"
+
+    def add(table):
+        with sqlite3.connect(path) as database:
+            table.to_sql("visits", database, if_exists="append", index=False)
+
+    for table in months(1):
+        add(table)
+    make = lambda: stream(path, tmp_path / "stream", horizon=1)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stream, "_keep", killed)
+        with pytest.raises(KilledError):
+            make().advance()
+    add(months(1, seed=4)[0])
+    with pytest.warns(StreamWarning, match="its rows are others now"):
+        (period,) = make().advance()
+    assert (period.stage, len(period.drawn)) == ("lost", 1)
+    assert make().release is None
+    assert make().spent == pytest.approx(1.0)
+
+
+def killed(*given, **settings):
+    """Ask as `extend` does, and be no more."""
+    from cloakgp import extend
+
+    if "people" in settings:
+        extend(*given, **settings)
+    raise KilledError
+
+
+def test_a_release_that_was_written_is_taken_as_it_is(tmp_path):
+    """Killed after the file and before the note of it: the same answers, byte for byte."""
+    make = lambda: stream(months(1), tmp_path, horizon=1)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        moments = Moments(patch)
+        reach = moments.reach
+        patch.setattr(moments, "last", None)
+
+        def reached(name):
+            reach(name)
+            if name == "after period-0001.cloak":
+                moments.dead = True
+                raise KilledError
+
+        moments.reach = reached
+        with pytest.raises(KilledError):
+            make().advance()
+    content = (tmp_path / "period-0001.cloak").read_bytes()
+    made = settle(make)
+    assert (tmp_path / "period-0001.cloak").read_bytes() == content
+    assert [each.stage for each in made.periods] == ["released"]
+    assert made.release.to_bytes() == Release.load(tmp_path / "period-0001.cloak").to_bytes()

@@ -1,0 +1,127 @@
+"""Rows of a period beside a brute-force reading of the same chunks, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakgp.columns import Schema
+from cloakgp.columns.numbers import Number
+from cloakgp.streams.declaration import Declaration
+from cloakgp.streams.periods import Periods
+from cloakgp.streams.rows import Columns, collect, look_at, record_of
+from cloakgp.streams.sources import FrameChunk
+
+DECLARED = Declaration(
+    output="pay",
+    inputs=("age",),
+    time="day",
+    person="who",
+    origin="0",
+    length=10.0,
+    horizon=3,
+    lateness=0.0,
+    people="disjoint",
+    epsilon=1.0,
+    delta=0.0,
+    forgetting=None,
+    lasting=0.5,
+    model="",
+)
+PERIODS = Periods.declared(0.0, length=10.0, horizon=3)
+ROW = st.tuples(st.sampled_from([-1.0, 0.0, 5.0, 10.0, 29.0, 30.0]), st.sampled_from("abc"))
+
+
+@given(
+    chunks=st.lists(
+        st.tuples(st.lists(ROW, min_size=1, max_size=5), st.integers(0, 3)), min_size=1, max_size=4
+    )
+)
+def test_the_last_row_in_time_of_each_person_and_moment(chunks):
+    """Chunks have rows, and come when so many periods have closed."""
+    closings = sorted(closed for _, closed in chunks)
+    number, frames = 0, []
+    for rows, _ in chunks:
+        table = pd.DataFrame(rows, columns=["day", "who"])
+        table["age"] = np.arange(number, number + len(rows), dtype=float)
+        number += len(rows)
+        frames.append(FrameChunk(f"chunk {len(frames)}", table))
+    columns = Columns.of(frames[0], DECLARED)
+    looked = {each.name: look_at(each, columns, DECLARED) for each in frames}
+    pairs = [
+        record_of(each, looked[each.name], periods=PERIODS, closed=closed, version="")
+        for each, closed in zip(frames, closings, strict=True)
+    ]
+    records = [record for record, _ in pairs]
+    late = sum(counts for _, counts in pairs)
+    for period in range(3):
+        kept, replaced, missed = {}, 0, 0
+        for each, closed in zip(frames, closings, strict=True):
+            for _, row in each._frame.iterrows():
+                if not 10 * period <= row["day"] < 10 * period + 10:
+                    continue
+                if closed > period:
+                    missed += 1
+                    continue
+                replaced += (row["who"], row["day"]) in kept
+                kept.pop((row["who"], row["day"]), None)
+                kept[row["who"], row["day"]] = row["age"]
+        found = collect(
+            period,
+            looked=looked,
+            chunks={each.name: each for each in frames},
+            records=records,
+            periods=PERIODS,
+        )
+        assert found.count == len(kept)
+        assert found.repeated == replaced
+        assert late[period] == missed
+        if kept:
+            assert found.frame["age"].tolist() == list(kept.values())
+            assert found.persons == [who for who, _ in kept]
+        # Where the rows are in their chunks, so that their outputs are found.
+        ages = [age for each, rows in found.parts for age in each._frame["age"].iloc[rows]]
+        assert ages == list(kept.values())
+    assert sum(each.before for each in records) == sum(
+        day < 0 for rows, _ in chunks for day, _ in rows
+    )
+
+
+def test_digests_go_by_public_columns_alone():
+    table = pd.DataFrame({"day": [1.0], "who": ["a"], "age": [3.0], "pay": [5.0]})
+
+    def digest(**changed):
+        chunk = FrameChunk("a", table.assign(**changed))
+        return look_at(chunk, Columns.of(chunk, DECLARED), DECLARED).digest
+
+    assert digest(pay=6.0) == digest()
+    assert len({digest(), digest(day=2.0), digest(who="b"), digest(age=4.0)}) == 4
+
+
+def test_rows_that_lack_an_input_are_left_out_where_the_schema_says_so():
+    table = pd.DataFrame({"day": [1.0, 2.0, 3.0], "who": list("abc"), "age": [3.0, None, 5.0]})
+    chunk = FrameChunk("a", table)
+    schema = Schema(columns=(Number(name="age", missing="drop"),))
+    columns = Columns.of(chunk, DECLARED, schema=schema)
+    looked = look_at(chunk, columns, DECLARED)
+    assert looked.places.tolist() == [0, 2]
+    assert looked.times.tolist() == [1.0, 3.0]
+    assert looked.persons == ["a", "c"]
+    with pytest.raises(ValueError, match=r"^a: .*day"):
+        look_at(FrameChunk("a", table.assign(day=[1.0, None, 3.0])), columns, DECLARED)
+    with pytest.raises(ValueError, match=r"^a: .*missing"):
+        look_at(FrameChunk("a", table.assign(who=["a", "b", " "])), columns, DECLARED)
+
+
+def test_columns_come_back_from_their_texts():
+    chunk = FrameChunk("a", pd.DataFrame({"day": ["2026-01-31"], "age": [3.0]}))
+    columns = Columns.of(chunk, DECLARED)
+    again = Columns.from_texts(*columns.to_texts())
+    assert again == columns
+    assert again.dated
+    assert again.moment("1970-01-11", name="origin") == 10.0
+    with pytest.raises(ValueError, match="origin must be a date"):
+        again.moment("10", name="origin")

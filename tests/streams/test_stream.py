@@ -1,0 +1,618 @@
+"""Streams: what is asked when, by whose word, at what price; and what is refused."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import sqlite3
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from stream_tables import BOUNDS, model, month, months, stream
+
+from cloakgp import DPGPClassifier, DPGPRegressor, PrivacyParameterWarning, Release, Stream, extend
+from cloakgp.columns import Category, Number, Schema
+from cloakgp.ledger import Ledger
+from cloakgp.models.kernels.forgetting import ForgettingKernel
+from cloakgp.report.describe import describe
+from cloakgp.streams.plan import total_of
+from cloakgp.streams.state import StreamStateError
+from cloakgp.streams.stream import StreamWarning
+
+
+def told(release):
+    return {fact.label: fact.text for section in describe(release) for fact in section.facts}
+
+
+def write(folder, number, table):
+    folder.mkdir(exist_ok=True)
+    table.to_csv(folder / f"{number:02d}.csv", index=False)
+
+
+@contextmanager
+def untouched():
+    """Fail where noise would be drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloakgp.privacy.sampler.spend", lambda *_: pytest.fail("drawn"))
+        yield
+
+
+def test_each_period_is_one_table_of_the_release(tmp_path):
+    made = stream(months(3), tmp_path)
+    settled = made.advance()
+    assert [(each.number, each.stage, each.rows) for each in settled] == [
+        (number, "released", 6) for number in range(3)
+    ]
+    release = made.release
+    assert [one.strategy.table for one in release.measurements] == [0, 1, 2]
+    assert release.cohorts == ((0,), (1,), (2,))
+    assert release.visits == 3
+    for number, measurement in enumerate(release.measurements):
+        own = month(number)["age"].to_numpy()[:, None]
+        np.testing.assert_array_equal(measurement.strategy.X, own)
+    # After each period there was a release of all till then.
+    for number in range(3):
+        earlier = Release.load(tmp_path / f"period-{number + 1:04d}.cloak")
+        assert len(earlier.measurements) == number + 1
+        answers = earlier.measurements[-1].answers.values
+        np.testing.assert_array_equal(answers, release.measurements[number].answers.values)
+
+
+def test_it_asks_what_extend_asks(tmp_path):
+    """Oracle: the same questions as by hand, of the same rows, from the same release."""
+    made = stream(months(2), tmp_path, horizon=2)
+    made.advance()
+    first = Release.load(tmp_path / "period-0001.cloak")
+    later = month(1)
+    by_hand = extend(
+        first,
+        later[["age"]],
+        later["pay"],
+        people="disjoint",
+        epsilon=1.0,
+        delta=0.0,
+        noise="laplace",
+    )
+    ours, theirs = (each.measurements[-1] for each in (made.release, by_hand))
+    np.testing.assert_array_equal(ours.strategy.matrix, theirs.strategy.matrix)
+    np.testing.assert_array_equal(ours.question.lower, theirs.question.lower)
+    assert ours.answers.guarantee == theirs.answers.guarantee
+
+
+@pytest.mark.parametrize(("people", "epsilon"), [("disjoint", 1.0), ("overlapping", 3.0)])
+def test_people_pay_for_the_periods_that_they_are_in(people, epsilon, tmp_path):
+    made = stream(months(3), tmp_path, people=people)
+    assert made.plan().total == pytest.approx(epsilon)
+    made.advance()
+    assert made.release.guarantee.pure_epsilon == pytest.approx(epsilon)
+    assert made.spent == pytest.approx(epsilon)
+
+
+def test_ids_add_up_by_person(tmp_path):
+    who = [list("abcdef"), list("abuvwx"), list("aklmno"), list("zzzzzz")]
+    source = [month(number, people=each) for number, each in enumerate(who)]
+    made = stream(source, tmp_path, people="overlapping", person="who")
+    made.advance()
+    # a is in all three.
+    assert made.release.cohorts == ()
+    assert made.spent == pytest.approx(3.0)
+    source[2] = month(2, people=list("bklmno"))
+    fewer = stream(
+        [source[0], month(1, people=list("auvwxx")), *source[2:]],
+        tmp_path / "fewer",
+        people="overlapping",
+        person="who",
+    )
+    fewer.advance()
+    assert fewer.release.cohorts == ((0, 1), (0, 2))
+    assert fewer.spent == pytest.approx(2.0)
+    assert fewer.release.guarantee.pure_epsilon == pytest.approx(2.0)
+    assert "of one person" in told(fewer.release)["protected"]
+    # Neither the release nor the state holds an id.
+    named = [month(number, people=[f"person-{row}" for row in range(6)]) for number in range(2)]
+    stream(named, tmp_path / "named", horizon=1, person="who").advance()
+    for path in (tmp_path / "named").iterdir():
+        assert b"person-" not in path.read_bytes()
+
+
+def test_a_person_in_two_disjoint_periods_is_refused_before_a_draw(tmp_path):
+    source = [month(0), month(1, people=["p0-3", *"bcdef"]), month(2)]
+    made = stream(source, tmp_path, person="who")
+    with pytest.raises(ValueError, match="1 people of period 2 were asked in period 1") as caught:
+        made.advance()
+    assert "nothing was drawn" in str(caught.value)
+    first, second, _ = made.periods
+    assert (first.stage, second.stage, second.drawn) == ("released", "closed", ())
+    with untouched(), pytest.raises(ValueError, match="people of period 2"):
+        made.advance()
+    assert made.spent == pytest.approx(1.0)
+
+
+def test_late_rows_are_left_out_and_counted(tmp_path):
+    late = month(0, seed=3).assign(day=12.0)
+    between = pd.concat([month(1), late])
+    # With a lateness of ten days the first month closes at day 40.
+    source = [month(0), month(1).assign(day=35.0), late, month(2), between, month(4)]
+    made = stream(source, tmp_path, lateness=10.0, horizon=2)
+    made.advance()
+    first, second = made.periods
+    assert (first.rows, first.late) == (12, 6)
+    assert (second.rows, second.late) == (6, 6)
+    asked = made.release.measurements[0].strategy.X[:, 0]
+    np.testing.assert_array_equal(asked, [*month(0)["age"], *late["age"]])
+
+
+def test_rows_outside_of_all_periods_are_left_out(tmp_path):
+    early = month(-1)
+    made = stream([early, *months(1)], tmp_path, horizon=1)
+    made.advance()
+    (period,) = made.periods
+    assert period.rows == 6
+    assert [(each.before, each.beyond) for each in made.state.chunks] == [(6, 0), (0, 0), (0, 6)]
+
+
+def test_repeated_rows_are_replaced_until_the_period_closes(tmp_path):
+    corrected = month(0).iloc[[1, 4]].assign(age=[4.5, 0.5])
+    after = month(0).iloc[[2]].assign(age=9.9)
+    source = [month(0), corrected, month(1), after, month(2)]
+    made = stream(source, tmp_path, person="who", horizon=2)
+    made.advance()
+    first, _ = made.periods
+    assert (first.rows, first.repeated, first.late) == (6, 2, 1)
+    ages = made.release.measurements[0].strategy.X[:, 0].tolist()
+    kept = month(0)["age"].drop([1, 4]).tolist()
+    assert ages == [*kept, 4.5, 0.5]
+
+
+def test_the_private_values_are_those_of_the_rows(tmp_path):
+    """Rows of several chunks, in part late and in part replaced, keep their outputs."""
+    seen = {}
+
+    def fit(self, X, y, **how):
+        seen["pairs"] = dict(zip(X["age"].tolist(), np.asarray(y).tolist(), strict=True))
+        return DPGPRegressor.__wrapped_fit__(self, X, y, **how)
+
+    table = month(0, rows=20).assign(pay=np.linspace(-3, 7, 20))
+    shuffled = table.sample(frac=1, random_state=1)
+    corrected = table.iloc[[3]].assign(age=4.875, pay=6.5)
+    source = [shuffled.iloc[:9], shuffled.iloc[9:], corrected, month(1)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DPGPRegressor, "__wrapped_fit__", DPGPRegressor.fit, raising=False)
+        patch.setattr(DPGPRegressor, "fit", fit)
+        stream(source, tmp_path, person="who", horizon=1).advance()
+    kept = table.drop(index=3)
+    expected = dict(zip(kept["age"], kept["pay"], strict=True)) | {4.875: 6.5}
+    assert seen["pairs"] == pytest.approx(expected)
+
+
+def test_files_are_read_once_and_restarts_go_on(tmp_path):
+    folder = tmp_path / "arrivals"
+    for number in range(2):
+        write(folder, number, month(number))
+    go_on = lambda: stream(folder, tmp_path / "stream")  # noqa: E731
+    assert [each.number for each in go_on().advance()] == [0]
+    assert go_on().advance() == ()
+    write(folder, 2, month(2))
+    assert [each.number for each in go_on().advance()] == [1]
+    # Of what was asked, the file may go.
+    (folder / "00.csv").unlink()
+    write(folder, 3, month(3))
+    assert [each.number for each in go_on().advance()] == [2]
+    assert len(go_on().release.measurements) == 3
+    with pytest.raises(ValueError, match="the horizon of 3 periods is exhausted"):
+        go_on().advance()
+
+
+def test_a_file_that_changes_is_read_again_or_refused(tmp_path):
+    folder = tmp_path / "arrivals"
+    write(folder, 0, month(0))
+    made = stream(folder, tmp_path / "stream")
+    assert made.advance() == ()
+    write(folder, 0, month(0, rows=8))
+    os.utime(folder / "00.csv", ns=(1, 1))
+    with pytest.warns(StreamWarning, match=r"00\.csv has changed .* so it is read again"):
+        made.advance()
+    write(folder, 1, month(1))
+    (period,) = made.advance()
+    assert period.rows == 8
+    write(folder, 0, month(0))
+    os.utime(folder / "00.csv", ns=(2, 2))
+    with untouched(), pytest.raises(StreamStateError, match="since its rows were asked"):
+        made.advance()
+    write(folder, 0, month(0, rows=8))
+    os.utime(folder / "00.csv", ns=(3, 3))
+    assert made.advance() == ()
+
+
+def test_a_file_that_is_gone_or_of_another_form_is_refused(tmp_path):
+    folder = tmp_path / "arrivals"
+    write(folder, 0, month(0))
+    made = stream(folder, tmp_path / "stream")
+    made.advance()
+    write(folder, 1, month(1).drop(columns="age"))
+    with pytest.raises(ValueError, match=r"01\.csv.*age"):
+        made.advance()
+    write(folder, 1, month(1).assign(age="old"))
+    with pytest.raises(ValueError, match=r"01\.csv.*age"):
+        made.advance()
+    write(folder, 1, month(1).assign(day="never"))
+    with pytest.raises(ValueError, match=r"01\.csv.*day"):
+        made.advance()
+    (folder / "00.csv").unlink()
+    write(folder, 1, month(1))
+    with untouched(), pytest.raises(StreamStateError, match=r"00\.csv .* put it back"):
+        made.advance()
+
+
+def test_another_replay_is_refused(tmp_path):
+    """An iterable that does not begin with the chunks that were read."""
+    stream([month(0)], tmp_path).advance()
+    made = stream([month(0, seed=9), month(1)], tmp_path)
+    with untouched(), pytest.raises(StreamStateError, match="chunk 1 has other rows"):
+        made.advance()
+
+
+def test_chunks_come_from_an_iterator_as_they_come(tmp_path):
+    arrived = []
+
+    def arriving():
+        for number in range(4):
+            while len(arrived) <= number:
+                return
+            yield arrived[number]
+
+    class Growing:
+        def __iter__(self):
+            return self
+
+        def __init__(self):
+            self.next = 0
+
+        def __next__(self):
+            if self.next >= len(arrived):
+                raise StopIteration
+            self.next += 1
+            return arrived[self.next - 1]
+
+    del arriving
+    made = stream(Growing(), tmp_path, horizon=1)
+    arrived.append(month(0))
+    assert made.advance() == ()
+    arrived.append(month(1))
+    assert len(made.advance()) == 1
+
+
+def test_a_database_grows(tmp_path):
+    path = tmp_path / "people.sqlite"
+
+    def add(table):
+        with sqlite3.connect(path) as database:
+            table.to_sql("visits", database, if_exists="append", index=False)
+
+    add(month(0))
+    go_on = lambda: stream(  # noqa: E731
+        path, tmp_path / "stream", query="SELECT day, age, pay FROM visits", horizon=2
+    )
+    assert go_on().advance() == ()
+    add(month(1))
+    assert [each.rows for each in go_on().advance()] == [6]
+    add(pd.concat([month(0, seed=8), month(2)]))
+    assert [each.rows for each in go_on().advance()] == [6]
+    first, second = go_on().periods
+    assert (first.late, second.late) == (6, 0)
+
+
+def test_the_clock_may_be_given(tmp_path):
+    made = stream([month(0)], tmp_path, lateness=5.0, horizon=2)
+    assert made.advance(now=34.9) == ()
+    assert [each.rows for each in made.advance(now=35.0)] == [6]
+    with pytest.raises(ValueError, match="the clock went back: now is 34, and it was 35 before"):
+        made.advance(now=34)
+    with pytest.raises(ValueError, match="now must be a number"):
+        made.advance(now="soon")
+    # A month without rows is not asked, and costs nothing.
+    (empty,) = made.advance(now=70)
+    assert (empty.stage, empty.rows, empty.drawn) == ("empty", 0, ())
+    assert made.spent == pytest.approx(1.0)
+
+
+def test_rows_that_come_with_the_clock_are_in_time(tmp_path):
+    """A job that runs each month finds the whole month at once."""
+    folder = tmp_path / "arrivals"
+    folder.mkdir()
+    made = stream(folder, tmp_path / "stream")
+    assert made.advance(now=1) == ()
+    write(folder, 0, month(0))
+    assert [each.rows for each in made.advance(now=31)] == [6]
+
+
+def test_dates_and_calendar_months(tmp_path):
+    table = pd.concat(months(3)).assign(
+        day=lambda t: (
+            pd.Timestamp("2026-01-01") + pd.to_timedelta(t["day"], unit="D")
+        ).dt.strftime("%Y-%m-%d")
+    )
+    made = stream([table], tmp_path, origin="2026-01-01", length="month")
+    made.advance()
+    assert [made.describe(each.end) for each in made.periods] == [
+        "2026-02-01",
+        "2026-03-01",
+        "2026-04-01",
+    ]
+    by_month = pd.to_datetime(table["day"]).dt.month.value_counts()
+    assert [each.rows for each in made.periods] == [by_month[1], by_month[2], by_month[3]]
+    with pytest.raises(ValueError, match="a month is of dates"):
+        stream(months(1), tmp_path / "numbers", length="month").advance()
+    with pytest.raises(ValueError, match="origin must be a date"):
+        stream([table], tmp_path / "origin", origin="spring", length="month").advance()
+
+
+def test_forgetting_makes_the_time_an_input(tmp_path):
+    made = stream(months(3), tmp_path, forgetting=60.0, lasting=0.25)
+    made.advance()
+    release = made.release
+    kernel = release.fitted_prior.kernel
+    assert isinstance(kernel, ForgettingKernel)
+    assert (kernel.place, kernel.length, kernel.lasting) == (1, 60.0, 0.25)
+    assert release.schema.names == ("age", "day")
+    text = told(release)["drift"]
+    assert text.startswith("75 % of the variance drifts with day")
+    assert "every 60, as was declared" in text
+    # What is long gone is known by its lasting part alone.
+    near, far = (release.predict_latent([[2.0, day]]).sd[0] for day in (60.0, 1e4))
+    assert near < far < np.sqrt(4.0)
+    assert "drift" not in told(stream_without(tmp_path))
+
+
+def stream_without(folder):
+    made = stream(months(1), folder / "still", horizon=1)
+    made.advance()
+    return made.release
+
+
+def test_what_drifts_and_cannot_be_asked_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="inducing"):
+        stream(months(1), tmp_path, estimator=model(inducing=3), forgetting=3.0)
+    many = DPGPRegressor(bounds=BOUNDS, epsilon=1.0, memory=0.25)
+    rows = pd.concat([month(0, rows=3000), month(1)])
+    made = stream([rows], tmp_path, estimator=many, forgetting=3.0)
+    with untouched(), pytest.raises(ValueError, match="too many"):
+        made.advance()
+
+
+def test_classes_and_other_columns(tmp_path):
+    schema = Schema(columns=(Number(name="age"), Category(name="job")))
+    source = [
+        month(number, rows=12).assign(
+            job=["cook", "clerk"] * 6, pay=lambda t: np.where(t["pay"] > 0, "yes", "no")
+        )
+        for number in range(3)
+    ]
+    estimator = DPGPClassifier(classes=["no", "yes"], epsilon=1.0, stages=None, learn=None)
+    made = Stream(
+        estimator,
+        source,
+        folder=tmp_path,
+        output="pay",
+        schema=schema,
+        time="day",
+        origin=0,
+        length=30,
+        horizon=2,
+        people="disjoint",
+    )
+    assert made.plan().errors is None
+    made.advance()
+    assert len(made.release.measurements) == 2
+    assert set(made.release.schema.sources) == {"age", "job"}
+    assert made.release.guarantee.pure_epsilon == pytest.approx(1.0)
+
+
+def test_another_declaration_is_refused(tmp_path):
+    stream(months(1), tmp_path).advance()
+    for changed in (
+        {"length": 31},
+        {"origin": 1},
+        {"horizon": 4},
+        {"lateness": 1.0},
+        {"people": "overlapping"},
+        {"forgetting": 5.0},
+        {"person": "who"},
+        {"estimator": model(epsilon=2.0)},
+    ):
+        with pytest.raises(
+            ValueError, match="differ from before: a stream keeps what was declared"
+        ):
+            stream(months(1), tmp_path, **changed)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 1.5}, "horizon"),
+        ({"length": -1}, "length"),
+        ({"length": "fortnight"}, "length"),
+        ({"lateness": -1}, "lateness"),
+        ({"people": "some"}, "people"),
+        ({"time": ""}, "time"),
+        ({"time": "pay"}, "three columns"),
+        ({"inputs": ["age", "day"]}, "no inputs"),
+        ({"forgetting": 0.0}, "forgetting"),
+        ({"forgetting": 1.0, "lasting": 2.0}, "lasting"),
+        ({"missing_output": "drop"}, "public columns"),
+        ({"account": "people"}, "go together"),
+        ({"query": "SELECT 1"}, "a query goes with a database"),
+        ({"estimator": model(insecure_seed=1)}, "insecure_seed"),
+    ],
+)
+def test_contradictions_are_refused(settings, match, tmp_path):
+    with pytest.raises(ValueError, match=match):
+        stream(months(1), tmp_path, **settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sources_that_are_none_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="iterable of pandas tables"):
+        stream(month(0), tmp_path)
+    with pytest.raises(TypeError, match="iterable of pandas tables"):
+        stream(3, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        stream(tmp_path / "nowhere", tmp_path)
+    with pytest.raises(TypeError, match="chunks must be pandas tables"):
+        stream([[1, 2]], tmp_path).advance()
+    with pytest.raises(TypeError, match="a stream goes on with"):
+        Stream(object(), [], folder=tmp_path, output="a", time="b", origin=0, length=1, horizon=1)
+    with pytest.raises(ValueError, match="inputs, or a schema"):
+        stream(months(1), tmp_path / "inputs", inputs=()).advance()
+    with pytest.raises(ValueError, match="must be numbers or dates"):
+        stream([month(0).assign(day="spring")], tmp_path / "words").advance()
+
+
+def test_two_processes_do_not_go_on_at_once(tmp_path):
+    made = stream(months(1), tmp_path)
+    with made.folder.locked(), pytest.raises(StreamStateError, match="another process"):
+        stream(months(1), tmp_path).advance()
+    made.advance()
+
+
+@pytest.mark.parametrize(
+    ("people", "account"),
+    [("disjoint", "month {period}"), ("overlapping", "all"), ("disjoint", "all")],
+)
+def test_a_ledger_counts_what_is_printed(people, account, tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    if account == "all":
+        ledger.open_account("all", epsilon=4.0, delta=0.0)
+    made = stream(months(3), tmp_path / "s", people=people, ledger=ledger, account=account)
+    made.advance()
+    standings = ledger.standings()
+    spent = [each.spent.epsilon_at(0.0) for each in standings]
+    if account == "all":
+        assert spent == [pytest.approx(3.0)]
+        assert standings[0].charges == 3
+    else:
+        assert [each.name for each in standings] == ["month 1", "month 2", "month 3"]
+        assert [each.limit for each in standings] == [(1.0, 0.0)] * 3
+        assert max(spent) == pytest.approx(made.spent)
+        assert made.plan().total == pytest.approx(max(spent))
+    if people == "overlapping":
+        assert made.plan().total == pytest.approx(spent[0])
+        assert made.spent == pytest.approx(spent[0])
+    said = [
+        entry.content.get("people")
+        for entry in ledger.entries()
+        if entry.content["kind"] == "reserved"
+    ]
+    assert said[0] is None
+    assert all((people == "disjoint") == bool(each) for each in said[1:])
+    assert ledger.verify().findings == ()
+
+
+def test_an_account_that_is_open_is_named_to_the_stream(tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    account = ledger.open_account("all", epsilon=4.0, delta=0.0)
+    with account, untouched(), pytest.raises(ValueError, match="name it to the stream"):
+        stream(months(1), tmp_path / "s").advance()
+
+
+def test_a_limit_refuses_before_a_draw(tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    ledger.open_account("all", epsilon=1.5, delta=0.0)
+    made = stream(
+        months(2), tmp_path / "s", people="overlapping", ledger=ledger, account="all", horizon=2
+    )
+    with pytest.raises(ValueError, match="no room"):
+        made.advance()
+    first, second = made.periods
+    assert (first.stage, second.stage, second.drawn) == ("released", "asking", ())
+    ledger.change_limit("all", epsilon=2.0, delta=0.0, reason="as planned")
+    assert [each.stage for each in made.advance()] == ["released"]
+    assert made.spent == pytest.approx(2.0)
+
+
+def test_gaussian_noise_adds_up_as_planned(tmp_path):
+    estimator = model(epsilon=1.0, delta=1e-5, noise="gaussian")
+    made = stream(months(3), tmp_path, estimator=estimator, people="overlapping")
+    made.advance()
+    planned = total_of(3, epsilon=1.0, delta=1e-5, noise="gaussian")
+    assert made.plan().total == planned
+    assert made.spent == pytest.approx(planned, rel=1e-6)
+    assert made.spent <= planned
+
+
+def test_a_bad_private_cell_stops_before_a_draw_and_is_not_shown(tmp_path):
+    folder = tmp_path / "arrivals"
+    bad = month(0).astype({"pay": object})
+    bad.loc[2, "pay"] = "sevenhundred"
+    write(folder, 0, bad)
+    write(folder, 1, month(1))
+    made = stream(folder, tmp_path / "stream", horizon=1)
+    with untouched(), pytest.raises(ValueError, match="pay") as caught:
+        made.advance()
+    assert "sevenhundred" not in str(caught.value)
+    write(folder, 0, month(0))
+    os.utime(folder / "00.csv", ns=(1, 1))
+    # Its public columns are what they were: the file is the same as far as the stream knows.
+    (period,) = made.advance()
+    assert period.stage == "released"
+
+
+def test_nothing_of_the_outputs_is_kept(tmp_path):
+    """Neither the state, nor words, nor pickles hold an output, or its length."""
+    folder = tmp_path / "arrivals"
+    secret = "6.123456789"
+    write(folder, 0, month(0).assign(pay=secret))
+    write(folder, 1, month(1))
+    made = stream(folder, tmp_path / "stream", horizon=1, person="who")
+    made.advance()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "stream").iterdir()}
+    for content in before.values():
+        assert secret[2:9].encode() not in content
+    numbers = re.findall(r"\b\d+\b", before["stream.json"].decode())
+    assert str((folder / "00.csv").stat().st_mtime_ns) in numbers
+    assert str((folder / "00.csv").stat().st_size) not in numbers
+    held = stream([month(0).assign(pay=float(secret))], tmp_path / "held")
+    held.advance()
+    for said in (repr(held), repr(held.source), repr(held.source._chunks[0]), str(held.periods)):
+        assert secret[2:9] not in said
+    for each in (held, held.source, held.source._chunks[0]):
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(each)
+
+
+def test_a_damaged_folder_is_refused(tmp_path):
+    made = stream(months(2), tmp_path)
+    made.advance()
+    path = tmp_path / "period-0002.cloak"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    with pytest.raises(StreamStateError, match="is not what was released"):
+        _ = made.release
+    path.unlink()
+    with pytest.raises(StreamStateError, match="is missing"):
+        _ = made.release
+    path.write_bytes(content)
+    state = tmp_path / "stream.json"
+    text = state.read_text()
+    for damaged in ("{}", text[:50], text.replace('"released"', '"paid"')):
+        state.write_text(damaged)
+        with pytest.raises(StreamStateError, match="damaged"):
+            made.advance()
+    state.write_text(text.replace('"version": 1', '"version": 2'))
+    with pytest.raises(StreamStateError, match="another version"):
+        made.advance()
+
+
+def test_the_same_inputs_each_month_are_warned_of_once_a_month(tmp_path):
+    same = [month(0).assign(day=30.0 * number) for number in range(3)]
+    made = stream(same, tmp_path, horizon=2)
+    with pytest.warns(PrivacyParameterWarning, match="the inputs of one before"):
+        made.advance()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert made.release is not None
