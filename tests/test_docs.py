@@ -189,3 +189,18 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
         if "distributed" not in block:
             exec(code, names)
     assert hasattr(names["release"], "predict")
+
+
+# Of what people read: sentences that a newcomer stumbled over.
+STUMBLED = ("where predictions matter", "this believes what is assumed beforehand")
+
+
+def test_no_sentence_that_people_stumbled_over_is_left():
+    shown = [*PAGES, *(path for path in SOURCES if "src" in path.parts)]
+    found = [
+        f"{relative(page)}: {words}"
+        for page in shown
+        for words in STUMBLED
+        if words in page.read_text(encoding="utf-8")
+    ]
+    assert found == []

@@ -40,7 +40,7 @@ class VisitOptions:
     epsilon: Annotated[float, typer.Option(help="Of this visit, on top of what was spent.")]
     delta: Annotated[float, typer.Option(help="Of this visit.")] = 0.0
     queries: Annotated[
-        Path | None, typer.Option(help="Table of inputs where predictions matter now.")
+        Path | None, typer.Option(help="Table of inputs at which predictions are to be good now.")
     ] = None
     noise: options.Noise = "auto"
     band: Annotated[

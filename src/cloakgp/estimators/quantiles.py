@@ -220,7 +220,7 @@ class DPGPQuantileRegressor(
             bounds=[(task.declared.lo, task.declared.hi)],
             mean=self.mean,
         )
-        on_step("choosing where predictions matter")
+        on_step("choosing the query points")
         query = self._query(inputs, X_query, query_weight)
         table = HeldTable.of(
             inputs,

@@ -35,7 +35,7 @@ class QuantileWords(NumberWords):
             Fact(
                 "quantiles",
                 f"of {name}, for people with the same inputs; of each the middle one of those "
-                f"where predictions matter. {each}. They are in order everywhere.",
+                f"at the query points. {each}. They are in order everywhere.",
             )
         ]
         if len(levels) > 1:

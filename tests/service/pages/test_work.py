@@ -198,6 +198,16 @@ def test_plans_say_what_is_wrong(visit, table):
         assert "<html" not in analyst.get(f"/tables/{table.id}/plan/answer?{asked}").text
 
 
+def test_without_room_nobody_is_said_to_approve(visit, table):
+    analyst = visit(Role.ANALYST)
+    none = analyst.get(f"/tables/{table.id}/plan/answer", params=QUICK | {"epsilon": "15"}).text
+    some = analyst.get(f"/tables/{table.id}/plan/answer", params=QUICK).text
+    assert "There is no room for this" in none
+    assert "approval" not in none
+    assert "Request this release" not in none
+    assert "approval" in some
+
+
 @pytest.fixture
 def release(visit, table):
     """The address of a release's page."""
