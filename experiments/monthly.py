@@ -190,6 +190,6 @@ class Monthly(Experiment[Found]):
         )
         for (truth, way), draws in found.items():
             # There is nothing to tell before the last month of what is asked at once.
-            told = (text.replace("nan", "") for text in means_with_errors(draws))
+            told = ("" if "nan" in text else text for text in means_with_errors(draws))
             table.add_row(truth, way, *told)
         yield table
