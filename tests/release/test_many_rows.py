@@ -144,7 +144,7 @@ def test_raw_predictions_are_cloaked_ones(criterion, chunk_rows, made, table):
     root = answers_of(release).noise_sd * strategy_of(release).reconstruction
     np.testing.assert_allclose(published.noise_cov, root @ root.T)
     np.testing.assert_array_equal(published.X, strategy_of(release).X_query)
-    again = dense.published(prior.mean)
+    again = dense.published(prior)
     np.testing.assert_allclose(published.values, again.values, rtol=1e-9)
 
 
