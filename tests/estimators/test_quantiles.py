@@ -37,7 +37,8 @@ def test_with_a_large_budget_each_quantile_has_its_share_below_it():
     """Oracle: the level."""
     rich = fitted(epsilon=200.0)
     below = (Y[:, None] <= rich.predict(X)).mean(axis=0)
-    np.testing.assert_allclose(below, LEVELS, atol=0.06)
+    # Three sds of a share of so many rows.
+    np.testing.assert_allclose(below, LEVELS, atol=0.07)
     error = np.abs(np.log(rich.predict(X)[:, 1]) - 8 - X[:, 0] / 10)
     assert np.sqrt(np.mean(error**2)) < 0.2
 

@@ -46,7 +46,7 @@ def test_words_stand_for_schedules():
 @pytest.mark.parametrize(
     ("stages", "message"),
     [
-        ("soon", "'auto', None or pairs"),
+        ("soon", "'auto', 'one' or None, or pairs"),
         ([], "first stage has no band"),
         ([(1.0, 1.0)], "first stage has no band"),
         ([(0.5, None), (0.4, 1.0)], "add up to 1"),

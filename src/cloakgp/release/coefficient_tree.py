@@ -17,8 +17,9 @@ import numpy as np
 
 from cloakgp.models.latent import has_white_noise, white_noise_variance
 from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
-from cloakgp.models.likelihoods.classes import class_likelihood
+from cloakgp.models.likelihoods.classes import ClassLikelihood, class_likelihood
 from cloakgp.models.likelihoods.counts import HERMITE_NODES, HERMITE_SHARES
+from cloakgp.models.likelihoods.numbers import Numbers
 from cloakgp.models.scatter import LARGEST_LOG, Scatter
 from cloakgp.release.coefficients import Coefficients, coefficients
 from cloakgp.release.io.kernel_tree import kernel_to_tree
@@ -62,6 +63,12 @@ def coefficient_tree(release: Predictions, *, stored: Callable[[Array], Any]) ->
         "margins": release.margins is not None,
         "parts": [_part(part, release.n_inputs, stored) for part in coefficients(release)],
     }
+
+
+def has_coefficients(likelihood: Likelihood) -> bool:
+    """Return whether programs in other languages know how outputs depend on latent functions."""
+    known = Numbers | ClassLikelihood | QuantileLikelihood | CountLikelihood
+    return isinstance(likelihood, known)
 
 
 def _outputs(likelihood: Likelihood) -> str:

@@ -31,7 +31,7 @@ from cloakgp.privacy.questions.classes import ClassLabel
 from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
-from cloakgp.release.coefficient_tree import coefficient_tree
+from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
@@ -614,8 +614,8 @@ class Release(SavedRelease, Predictions):
             before = mean_root(np.sqrt(self.prior.query_variance(points)))
         return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
 
-    def _coefficients(self, stored: Store) -> dict[str, Any]:
-        return coefficient_tree(self, stored=stored)
+    def _coefficients(self, stored: Store) -> dict[str, Any] | None:
+        return coefficient_tree(self, stored=stored) if has_coefficients(self.likelihood) else None
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)
