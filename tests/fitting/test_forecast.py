@@ -137,6 +137,7 @@ def test_few_rows_choose_as_all_of_them_do(epsilon, delta, law):
     model = DPGPRegressor(
         PRIOR.kernel, 0.25, bounds=(-6, 6), epsilon=epsilon, delta=delta, inducing=12, stages=None
     )
+    model.n_features_in_ = many.shape[1]
     prior, query = model._prior(many, BOUNDS, inducing=12), choose_query(many[:50])
     few = FewRows.of(many, prior)
     assert len(few.X) == 500

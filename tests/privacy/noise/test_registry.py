@@ -28,7 +28,7 @@ def test_a_budget_without_a_delta_is_for_laplace_noise():
     assert noises_for("auto", epsilon=1.0, delta=1e-9, balls=["l2"]) == ("gaussian",)
     assert noises_for("auto", epsilon=1.0, delta=0.4) == ("gaussian",)
     assert noises_for("laplace", epsilon=1.0, delta=1e-9) == ("laplace",)
-    with pytest.raises(ValueError, match="without one, noise='laplace'"):
+    with pytest.raises(ValueError, match="without it, take Laplace"):
         check_noise("gaussian", epsilon=1.0, delta=0.0)
 
 
