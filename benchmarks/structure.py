@@ -33,7 +33,7 @@ PRODUCTS = {
     "core": "criteria design estimators fitting models privacy release utils",
     "tables": "columns data",
     "faces": "cli orders pages plots report",
-    "service, ledger and client": "client ledger service",
+    "streams, service, ledger and client": "client ledger service streams",
 }
 # Names that a noise has in code, and the folder in which they belong.
 NOISES = frozenset({"gaussian", "laplace"})
