@@ -70,7 +70,7 @@ def summarise(release: OpenedRelease) -> dict[str, Any]:
     >>> from cloakgp import DPGPRegressor
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     >>> told = summarise(model.release_)
-    >>> told["guarantee"]["epsilon"], told["outputs"][0]["bounds"], told["inputs"][0]["hi"]
+    >>> round(told["guarantee"]["epsilon"], 3), told["outputs"][0]["bounds"], told["inputs"][0]["hi"]
     (1.0, [0.0, 1.0], 2.0)
     """
     return {
