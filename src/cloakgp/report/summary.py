@@ -70,8 +70,8 @@ def summarise(release: OpenedRelease) -> dict[str, Any]:
     >>> from cloakgp import DPGPRegressor
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     >>> told = summarise(model.release_)
-    >>> round(told["guarantee"]["epsilon"], 3), told["outputs"][0]["bounds"], told["inputs"][0]["hi"]
-    (1.0, [0.0, 1.0], 2.0)
+    >>> round(told["guarantee"]["epsilon"], 3), told["outputs"][0]["bounds"], told["rows"]
+    (1.0, [0.0, 1.0], [3])
     """
     return {
         "version": VERSION,
