@@ -324,6 +324,18 @@ def test_one_fresh_process_sees_what_another_wrote(ledger, account):
     assert Ledger(ledger.database.shown).account("people").standing == account.standing
 
 
+def test_a_charge_about_several_cohorts_is_found(ledger):
+    account = ledger.open_account("people", epsilon=3.0, delta=1e-6)
+    opened = replace(account, key="a").open_charge(
+        Spender("fit", unit="row", epsilon=1.0, delta=0.0, fingerprint=lambda _: None)
+    )
+    for cohort in (0, 1):
+        opened.reserve(replace(gaussian(0.1), cohort=cohort))
+    found = account.find("a")
+    assert (found.number, found.open, found.drawn) == (opened.number, True, True)
+    opened.close(failed=True)
+
+
 def test_the_charge_of_a_key_is_found(ledger):
     account = ledger.open_account("people", epsilon=3.0, delta=1e-6)
     assert account.find("a") is None

@@ -374,7 +374,7 @@ class Account:
         if not found:
             return None
         (charge, *_) = found
-        drawn = projection.amount_from(charge["drawn"]) != Amount()
+        drawn = projection.drawn_of(charge) != Amount()
         kept = charge["release"] is not None
         open_still = charge["state"] == projection.OPEN
         return KeyedCharge(number=charge["number"], open=open_still, drawn=drawn, kept=kept)
