@@ -16,8 +16,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from cloakgp.models.kernels.blocks import BlockMatern
-from cloakgp.models.kernels.coregion import CoregionKernel
-from cloakgp.models.kernels.forgetting import ForgettingKernel
+from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.models.latent import components
 from cloakgp.utils.arrays import Array
@@ -38,8 +37,6 @@ _KNOWN = (
     BlockMatern,
     RBF,
     Matern,
-    CoregionKernel,
-    ForgettingKernel,
 )
 
 
@@ -56,7 +53,8 @@ def has_adjoint(kernel: Kernel) -> bool:
     (True, False)
     """
     return all(
-        type(part) in _KNOWN and (type(part) is not Matern or part.nu in _FACTORS)
+        isinstance(part, FactoredKernel)
+        or (type(part) in _KNOWN and (type(part) is not Matern or part.nu in _FACTORS))
         for part in components(kernel)
     )
 
@@ -91,12 +89,9 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
         )
     if not kernel.n_dims:
         return np.zeros(0)
-    if isinstance(kernel, CoregionKernel):
-        (rows, which), (others, across) = kernel.split(X), kernel.split(Z)
-        return pull_back(kernel.kernel, rows, others, weights * kernel.matrix()[which][:, across])
-    if isinstance(kernel, ForgettingKernel):
-        (rows, times), (others, later) = kernel.split(X), kernel.split(Z)
-        return pull_back(kernel.kernel, rows, others, weights * kernel.remembered(times, later))
+    if isinstance(kernel, FactoredKernel):
+        (rows, column), (others, across) = kernel.split(X), kernel.split(Z)
+        return pull_back(kernel.kernel, rows, others, weights * kernel.factor(column, across))
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * float(weights.sum())])
     many = isinstance(kernel, BlockMatern)
@@ -133,11 +128,9 @@ def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
                 pull_back_diagonal(second, X, weights * first.diag(X)),
             ]
         )
-    if isinstance(kernel, CoregionKernel):
-        rows, which = kernel.split(X)
-        return pull_back_diagonal(kernel.kernel, rows, weights * np.diag(kernel.matrix())[which])
-    if isinstance(kernel, ForgettingKernel):
-        return pull_back_diagonal(kernel.kernel, kernel.split(X)[0], weights)
+    if isinstance(kernel, FactoredKernel):
+        rows, column = kernel.split(X)
+        return pull_back_diagonal(kernel.kernel, rows, weights * kernel.own_factor(column))
     if isinstance(kernel, ConstantKernel) and kernel.n_dims:
         return np.array([kernel.constant_value * float(weights.sum())])
     # The others have no hyperparameter, or one that does not matter at distance 0.

@@ -10,16 +10,22 @@ Lawrence 2012, section 4.2), with B public and positive semidefinite.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.utils.arrays import Array, as_matrix
 
 DEFINITENESS_TOLERANCE = 1e-10
 
+Outputs = np.ndarray[tuple[int], np.dtype[np.intp]]
+"""Which output each entry is, from 0."""
 
-class CoregionKernel(Kernel):  # type: ignore[misc]
+
+class CoregionKernel(FactoredKernel):
     """Covariance of entries: a kernel over inputs, times a matrix over outputs.
 
     Parameters
@@ -37,87 +43,32 @@ class CoregionKernel(Kernel):  # type: ignore[misc]
            [1., 9.]])
     """
 
+    declared: ClassVar[tuple[str, ...]] = ("coregion",)
+
     def __init__(self, kernel: Kernel, coregion: ArrayLike) -> None:
         self.kernel = kernel
         self.coregion = coregion
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Return the parameters, and those of the kernel over inputs if asked for."""
-        params: dict[str, object] = {"kernel": self.kernel, "coregion": self.coregion}
-        if deep:
-            inner = self.kernel.get_params().items()
-            params.update((f"kernel__{name}", value) for name, value in inner)
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the kernel over inputs."""
-        return [
-            Hyperparameter(
-                f"kernel__{parameter.name}",
-                parameter.value_type,
-                parameter.bounds,
-                parameter.n_elements,
-            )
-            for parameter in self.kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """The logarithms of the free hyperparameters."""
-        return np.asarray(self.kernel.theta, dtype=np.float64)
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        """Set them."""
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Array:
-        """The bounds of ``theta``, shape (p, 2)."""
-        return np.asarray(self.kernel.bounds, dtype=np.float64)
-
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Array | tuple[Array, Array]:
-        """Return the covariances, and their gradients in ``theta`` if asked for.
-
-        Parameters
-        ----------
-        X : array of shape (n, D + 1)
-        Y : array of shape (m, D + 1), optional
-        eval_gradient : bool
-            Only without Y.
-        """
-        rows, which = self.split(X)
-        if Y is None:
-            among = self.matrix()[np.ix_(which, which)]
-            if not eval_gradient:
-                return np.asarray(self.kernel(rows) * among, dtype=np.float64)
-            covariance, gradient = self.kernel(rows, eval_gradient=True)
-            return covariance * among, gradient * among[:, :, None]
-        if eval_gradient:
-            raise ValueError("the gradient is for one set of inputs: leave Y out")
-        others, across = self.split(Y)
-        covariance = self.kernel(rows, others) * self.matrix()[np.ix_(which, across)]
-        return np.asarray(covariance, dtype=np.float64)
-
-    def diag(self, X: ArrayLike) -> Array:
-        """Return the variances, shape (n,)."""
-        rows, which = self.split(X)
-        return np.asarray(self.kernel.diag(rows) * np.diag(self.matrix())[which])
 
     def is_stationary(self) -> bool:
         """Return False: variances may differ between outputs."""
         return False
 
-    def split(self, X: ArrayLike) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    def split(self, X: ArrayLike) -> tuple[Array, Outputs]:
         """Return inputs of entries, shape (n, D), and of which output each is, shape (n,)."""
         entries = as_matrix(X, name="X")
         which = np.rint(entries[:, -1]).astype(np.intp)
         if which.min() < 0 or which.max() >= len(np.asarray(self.coregion)):
             raise ValueError("the last column must say which output an entry is, from 0")
         return np.ascontiguousarray(entries[:, :-1]), which
+
+    def factor(self, column: Outputs, other: Outputs) -> Array:
+        """Return the covariances between the outputs of entries, shape (n, m)."""
+        return self.matrix()[np.ix_(column, other)]
+
+    def own_factor(self, column: Outputs) -> Array:
+        """Return the variances of the outputs of entries, shape (n,)."""
+        variances: Array = np.diag(self.matrix())[column]
+        return variances
 
     def matrix(self) -> Array:
         """Return the covariances between outputs, shape (T, T)."""

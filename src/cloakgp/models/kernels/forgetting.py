@@ -12,14 +12,17 @@ covariances, and a sum of them, is one.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.utils.arrays import Array, as_matrix
 
 
-class ForgettingKernel(Kernel):  # type: ignore[misc]
+class ForgettingKernel(FactoredKernel):
     """Covariance over inputs, of which a share fades with the distance in time.
 
     Parameters
@@ -41,81 +44,13 @@ class ForgettingKernel(Kernel):  # type: ignore[misc]
     array([[1.   , 0.684, 0.5  ]])
     """
 
+    declared: ClassVar[tuple[str, ...]] = ("place", "length", "lasting")
+
     def __init__(self, kernel: Kernel, place: int, length: float, lasting: float = 0.5) -> None:
         self.kernel = kernel
         self.place = place
         self.length = length
         self.lasting = lasting
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Return the parameters, and those of the kernel over inputs if asked for."""
-        params: dict[str, object] = {
-            "kernel": self.kernel,
-            "place": self.place,
-            "length": self.length,
-            "lasting": self.lasting,
-        }
-        if deep:
-            inner = self.kernel.get_params().items()
-            params.update((f"kernel__{name}", value) for name, value in inner)
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the kernel over inputs: how fast is forgotten is declared."""
-        return [
-            Hyperparameter(
-                f"kernel__{parameter.name}",
-                parameter.value_type,
-                parameter.bounds,
-                parameter.n_elements,
-            )
-            for parameter in self.kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """The logarithms of the free hyperparameters."""
-        return np.asarray(self.kernel.theta, dtype=np.float64)
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        """Set them."""
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Array:
-        """The bounds of ``theta``, shape (p, 2)."""
-        return np.asarray(self.kernel.bounds, dtype=np.float64)
-
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Array | tuple[Array, Array]:
-        """Return the covariances, and their gradients in ``theta`` if asked for.
-
-        Parameters
-        ----------
-        X : array of shape (n, D + 1)
-        Y : array of shape (m, D + 1), optional
-        eval_gradient : bool
-            Only without Y.
-        """
-        rows, times = self.split(X)
-        if Y is None:
-            kept = self.remembered(times, times)
-            if not eval_gradient:
-                return np.asarray(self.kernel(rows) * kept, dtype=np.float64)
-            covariance, gradient = self.kernel(rows, eval_gradient=True)
-            return covariance * kept, gradient * kept[:, :, None]
-        if eval_gradient:
-            raise ValueError("the gradient is for one set of inputs: leave Y out")
-        others, across = self.split(Y)
-        covariance = self.kernel(rows, others) * self.remembered(times, across)
-        return np.asarray(covariance, dtype=np.float64)
-
-    def diag(self, X: ArrayLike) -> Array:
-        """Return the variances, shape (n,)."""
-        return np.asarray(self.kernel.diag(self.split(X)[0]), dtype=np.float64)
 
     def is_stationary(self) -> bool:
         """Return whether the kernel over inputs is."""
@@ -136,11 +71,15 @@ class ForgettingKernel(Kernel):  # type: ignore[misc]
         rest = np.delete(inputs, self.place, axis=1)
         return np.ascontiguousarray(rest), np.ascontiguousarray(inputs[:, self.place])
 
-    def remembered(self, times: Array, others: Array) -> Array:
+    def factor(self, column: Array, other: Array) -> Array:
         """Return s + (1 − s) exp(−|t − u|/ℓ) for all pairs of times, shape (n, m)."""
-        faded = np.exp(-np.abs(times[:, None] - others[None, :]) / self.length)
+        faded = np.exp(-np.abs(column[:, None] - other[None, :]) / self.length)
         kept: Array = self.lasting + (1.0 - self.lasting) * faded
         return kept
+
+    def own_factor(self, column: Array) -> Array:
+        """Return ones: at the same time nothing is forgotten."""
+        return np.ones(len(column))
 
     def check(self) -> None:
         """Refuse parameters that make no covariance.
