@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Annotated, Any, ClassVar
 from unittest import mock
 
@@ -211,11 +211,6 @@ def of_entries(model: Any) -> Audited:
     return Audited(one, other, run, score=score)
 
 
-def of_numbers(run: Callable[[Any], tuple[Array, Guarantee]], *, one: Any, other: Any) -> Audited:
-    """Return a mechanism that publishes an array of one shape."""
-    return Audited(one, other, run)
-
-
 def in_passes(**settings: Any) -> Audited:
     """Return a fit of rows that are read in passes."""
     X, one = people_of(0)
@@ -227,7 +222,7 @@ def in_passes(**settings: Any) -> Audited:
         release = model.fit_rows(ArrayRows(X, y, jobs=1)).release_
         return release.measurements[0].answers.values, release.guarantee
 
-    return of_numbers(run, one=one, other=other)
+    return Audited(one, other, run)
 
 
 def of_baseline(model: Any, published: Callable[[Any], Array]) -> Audited:
@@ -240,7 +235,7 @@ def of_baseline(model: Any, published: Callable[[Any], Array]) -> Audited:
         release = model.fit(X, y).release_
         return published(release), release.guarantee
 
-    return of_numbers(run, one=one, other=other)
+    return Audited(one, other, run)
 
 
 def answers_of(release: Release) -> Array:
@@ -268,7 +263,7 @@ def of_whole_rows(*, neighbours: str) -> Audited:
         kept = found.statistics
         return np.concatenate([kept.gram.ravel(), kept.moments.ravel()]), found.guarantee
 
-    return of_numbers(run, one=one, other=other)
+    return Audited(one, other, run)
 
 
 def of_choices() -> Audited:
@@ -296,30 +291,20 @@ def of_choices() -> Audited:
         told = np.eye(len(candidates))[chosen.index]
         return told, Guarantee(epsilon=chosen.epsilon, delta=0.0, mu=0.0, pure=(chosen.epsilon,))
 
-    return of_numbers(run, one=one, other=other)
+    return Audited(one, other, run)
 
 
 # Faults, each within a block.
 
 
-def less_noise(share: float) -> AbstractContextManager[Any]:
-    """Draw noise of a share of its scale."""
-    draw = laplace.add_discrete_laplace
+def less_noise(law: ModuleType, name: str, *, share: float) -> AbstractContextManager[Any]:
+    """Draw noise of a share of its scale, by the function of that name."""
+    draw = getattr(law, name)
 
     def less(integers: Any, *, scale: float, sensitivity: int) -> Any:
         return draw(integers, scale=share * scale, sensitivity=sensitivity)
 
-    return mock.patch.object(laplace, "add_discrete_laplace", less)
-
-
-def less_gaussian_noise(share: float) -> AbstractContextManager[Any]:
-    """Draw Gaussian noise of a share of its scale."""
-    draw = gaussian.add_discrete_gaussian
-
-    def less(integers: Any, *, scale: float, sensitivity: int) -> Any:
-        return draw(integers, scale=share * scale, sensitivity=sensitivity)
-
-    return mock.patch.object(gaussian, "add_discrete_gaussian", less)
+    return mock.patch.object(law, name, less)
 
 
 def no_bounds() -> AbstractContextManager[Any]:
@@ -409,11 +394,15 @@ def faulty_mechanisms() -> Builders:
     plain = {"bounds": BOUNDS, **DECLARED}
     laplace_model = DPGPRegressor(**plain, **LAPLACE)
     return {
-        "half the noise, Laplace": partial(of_rows, laplace_model, fault=partial(less_noise, 0.5)),
+        "half the noise, Laplace": partial(
+            of_rows,
+            laplace_model,
+            fault=partial(less_noise, laplace, "add_discrete_laplace", share=0.5),
+        ),
         "half the noise, Gaussian": partial(
             of_rows,
             DPGPRegressor(**plain, **GAUSSIAN),
-            fault=partial(less_gaussian_noise, 0.5),
+            fault=partial(less_noise, gaussian, "add_discrete_gaussian", share=0.5),
         ),
         "outputs that are not clipped": partial(
             of_rows, laplace_model, outputs=(BOUNDS[0], 3 * BOUNDS[1]), fault=no_bounds
