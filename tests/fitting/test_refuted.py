@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
+from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from cloakgp.fitting import interval, refuted
+from cloakgp.fitting import interval
 from cloakgp.fitting.interval import find_interval, plan_search
 from cloakgp.fitting.refuted import HALF, REFUTED, refutes_half_outside
 from cloakgp.fitting.strategies import Budget
@@ -57,13 +60,20 @@ def test_the_ratio_is_that_of_all_splits_of_a_few_outputs(noise, seed):
         best = max(best, likely)
         if cells[0] + cells[3] >= HALF * rows:
             halved = max(halved, likely)
-    places = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
-    whole, outside = np.ones(4), np.array([1.0, 0.0, 0.0, 1.0])
-    fit = refuted._fit_counts(asked, places, sums=[(whole, rows)])
-    half = refuted._fit_counts(asked, places, sums=[(whole, rows), (outside, HALF * rows)])
+    outside, rounds = np.array([1.0, 0.0, 0.0, 1.0]), [[0, 1, 1, 2], [0, 0, 1, 1]]
+    questions = np.vstack(
+        [np.array(cells) == np.arange(3 - at)[:, None] for at, cells in enumerate(rounds)]
+    )
+    fit_of = partial(
+        NOISES[noise].fit_amounts,
+        questions / sd,
+        np.concatenate([one.values[0] for _, one in asked]) / sd,
+    )
+    fit = fit_of(sums=np.ones((1, 4)), totals=np.array([rows]))
+    half = fit_of(sums=np.array([np.ones(4), outside]), totals=np.array([rows, HALF * rows]))
     # Halves of outputs are as near as the brute force goes.
-    if fit.outputs @ outside < HALF * rows:
-        assert half.misfit - fit.misfit == pytest.approx(best - halved, abs=0.15)
+    if fit[0] @ outside < HALF * rows:
+        assert half[1] - fit[1] == pytest.approx(best - halved, abs=0.15)
     refutes = refutes_half_outside(asked, 1.0, 3.0, rows=rows)
     if abs(best - halved - REFUTED) > 0.2:
         assert refutes == (best - halved >= REFUTED)
@@ -77,11 +87,23 @@ def test_most_outputs_outside_are_not_refuted():
     assert refutes_half_outside(asked, 0.0, 2.0, rows=100)
 
 
-def test_a_programme_that_is_given_up_refutes_nothing(monkeypatch):
+def fails(*_, **__):
+    raise RuntimeError("the most iterations were made")
+
+
+@pytest.mark.parametrize(
+    ("noise", "solver", "given_up"),
+    [
+        ("laplace", "linprog", lambda *_, **__: SimpleNamespace(success=False, x=None)),
+        ("gaussian", "nnls", fails),
+    ],
+)
+def test_a_programme_that_is_given_up_refutes_nothing(noise, solver, given_up, monkeypatch):
     edges = np.array([0.0, 1.0, 2.0])
-    asked = [(edges, answers_of([95.0, 5.0], noise_sd=3.0, noise="laplace"))]
-    given_up = type("Found", (), {"success": False, "x": None})
-    monkeypatch.setattr(refuted.optimize, "linprog", lambda *_, **__: given_up)
+    asked = [(edges, answers_of([95.0, 5.0], noise_sd=3.0, noise=noise))]
+    assert refutes_half_outside(asked, 0.0, 1.0, rows=100)
+    law = import_module(type(NOISES[noise]).__module__)
+    monkeypatch.setattr(law, solver, given_up)
     assert not refutes_half_outside(asked, 0.0, 1.0, rows=100)
 
 

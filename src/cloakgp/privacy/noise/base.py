@@ -341,6 +341,32 @@ class Noise(ABC):
         return math.sqrt(draws * probability / (1.0 - probability))
 
     @abstractmethod
+    def fit_amounts(
+        self, questions: Array, answers: Array, *, sums: Array, totals: Array
+    ) -> tuple[Array, float] | None:
+        """Return the most likely amounts, none below zero, behind noisy answers about them.
+
+        Parameters
+        ----------
+        questions : array of shape (k, n)
+            A, over the sd of the noise.
+        answers : array of shape (k,)
+            A m plus noise, over its sd.
+        sums : array of shape (s, n)
+        totals : array of shape (s,)
+            What these sums of the amounts are.
+
+        Returns
+        -------
+        array of shape (n,)
+            m.
+        float
+            The negative log likelihood of the answers, but for what does not depend on m.
+
+        None if the solver gives it up.
+        """
+
+    @abstractmethod
     def add(
         self, integers: Integers, *, scale: float, sensitivity: int, insecure_seed: int | None
     ) -> Integers:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
+from scipy.optimize import nnls
 from scipy.special import ndtri
 
 from cloakgp.privacy.accounting import (
@@ -22,7 +24,11 @@ from cloakgp.privacy.noise.base import OF_SQUARED_MU, SPLIT_MARGIN, TOLERANCE, S
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
 from cloakgp.privacy.spending import Cost
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
+
+# Of what must hold exactly, beside answers, in sds of their noise.
+EXACT = 1e4
 
 
 class GaussianNoise(EuclideanNoise):
@@ -159,6 +165,20 @@ class GaussianNoise(EuclideanNoise):
     def quantile_of_sum(self, draws: int, probability: float) -> float:
         """Return √n Φ⁻¹(p): the sum of n normal draws is normal."""
         return math.sqrt(draws) * float(ndtri(probability))
+
+    def fit_amounts(
+        self, questions: Array, answers: Array, *, sums: Array, totals: Array
+    ) -> tuple[Array, float] | None:
+        """Return the amounts of least squares that are not negative."""
+        # Sums count as answers whose noise is nothing beside that of the others.
+        exact = EXACT * float(np.abs(questions).max())
+        try:
+            amounts, distance = nnls(
+                np.vstack([questions, exact * sums]), np.concatenate([answers, exact * totals])
+            )
+        except RuntimeError:
+            return None
+        return amounts, float(distance) ** 2 / 2.0
 
     def add(
         self, integers: Integers, *, scale: float, sensitivity: int, insecure_seed: int | None

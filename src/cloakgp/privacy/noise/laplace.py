@@ -47,7 +47,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from scipy.special import gammaincc, gammaln
 
 from cloakgp.privacy.accounting import ROUNDING, Calibration, Guarantee
@@ -55,6 +55,7 @@ from cloakgp.privacy.noise.balls import AbsoluteNoise
 from cloakgp.privacy.noise.pure import PureNoise
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
 # Noise of more steps than this could leave 64 bits.
@@ -125,6 +126,26 @@ class LaplaceNoise(PureNoise, AbsoluteNoise):
 
         furthest = math.sqrt(2.0) * super().quantile_of_sum(draws, probability)
         return float(brentq(exceeded, 0.0, furthest)) / math.sqrt(2.0)
+
+    def fit_amounts(
+        self, questions: Array, answers: Array, *, sums: Array, totals: Array
+    ) -> tuple[Array, float] | None:
+        """Return the amounts of least absolute deviations, by a linear programme."""
+        # min Σ t over m ≥ 0 and t ≥ |A m − answers|.
+        (count, places), slack = questions.shape, np.eye(len(answers))
+        found = linprog(
+            np.concatenate([np.zeros(places), np.ones(count)]),
+            A_ub=np.block([[questions, -slack], [-questions, -slack]]),
+            b_ub=np.concatenate([answers, -answers]),
+            A_eq=np.hstack([sums, np.zeros((len(sums), count))]),
+            b_eq=totals,
+            bounds=(0.0, None),
+            method="highs",
+        )
+        if not found.success or found.x is None:
+            return None
+        # The sd of Laplace noise is √2 times its scale.
+        return found.x[:places], math.sqrt(2.0) * float(found.x[places:].sum())
 
     def add(
         self, integers: Integers, *, scale: float, sensitivity: int, insecure_seed: int | None
