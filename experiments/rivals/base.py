@@ -55,6 +55,22 @@ class Rival:
         return bool(self.guarantee)
 
 
+def noises_of(setting: Setting) -> tuple[Noise, ...]:
+    """Return the noises that a budget allows: without a δ, Laplace's alone.
+
+    Examples
+    --------
+    >>> noises_of(Setting(epsilon=1.0, delta=0.0)), noises_of(Setting(epsilon=1.0, delta=0.01))
+    (('laplace',), ('laplace', 'gaussian'))
+    """
+    return NOISES if setting.delta > 0.0 else ("laplace",)
+
+
+def noise_of_many(setting: Setting) -> Noise:
+    """Return the noise of many questions at once or one after another: Gaussian if there is a δ."""
+    return noises_of(setting)[-1]
+
+
 @dataclass(frozen=True, eq=False)
 class Sums:
     """Noisy answers R (y − centre) + noise.
@@ -107,21 +123,24 @@ def ask(
 
 @lru_cache(maxsize=256)
 def part_of_budget(epsilon: float, delta: float, *, parts: int) -> tuple[float, float]:
-    """Return the (ε, δ) of one of so many equal parts of a budget of Gaussian noise.
+    """Return the (ε, δ) of one of so many equal parts of a budget.
 
+    Without a δ parts add up: each has ε over their number. With one, noise is Gaussian:
     As many measurements of μ/√parts, each chosen after seeing those before, are together exactly
     μ-Gaussian DP (Dong, Roth and Su 2022, corollary 3.3), with μ that of the whole (ε, δ).
 
     Examples
     --------
-    >>> part_of_budget(1.0, 0.01, parts=1)
-    (1.0, 0.01)
+    >>> part_of_budget(1.0, 0.01, parts=1), part_of_budget(1.0, 0.0, parts=4)
+    ((1.0, 0.01), (0.25, 0.0))
     >>> part, at = part_of_budget(1.0, 0.01, parts=4)
     >>> bool(np.isclose(2 * exact_noise_multiplier(1.0, 0.01), exact_noise_multiplier(part, at)))
     True
     """
     if parts == 1:
         return epsilon, delta
+    if delta == 0.0:
+        return epsilon / parts, 0.0
     mu = 1.0 / (exact_noise_multiplier(epsilon, delta) * np.sqrt(parts))
     return gaussian_epsilon(mu, PART_DELTA), PART_DELTA
 

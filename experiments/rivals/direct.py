@@ -11,7 +11,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
 from experiments.priors import PriorShape, Split
-from experiments.rivals.base import NOISES, Noise, Predictions, Rival, ask, shrunk
+from experiments.rivals.base import Noise, Predictions, Rival, ask, noises_of, shrunk
 from experiments.ways import Setting
 
 # Values that a binned output can take in randomised response; two are Duchi's single bit.
@@ -31,7 +31,7 @@ def noisy_mean(split: Split, setting: Setting) -> Predictions:
     """
     rows, bounds = len(split.X), split.bounds
     found = {}
-    for noise in NOISES:
+    for noise in noises_of(setting):
         asked = ask(np.ones((1, rows)), split.outputs, bounds=bounds, setting=setting, noise=noise)
         mean = bounds.clip(asked.values / rows + asked.centre)
         evaluated = {
@@ -116,7 +116,9 @@ def local_noise(split: Split, setting: Setting) -> Predictions:
     regression on top is post-processing. Tuned: the mechanism, and the prior.
     """
     seed = setting.insecure_seed
-    reports = {f"{noise} noise": noisy_rows(split, setting, noise=noise) for noise in NOISES}
+    reports = {
+        f"{noise} noise": noisy_rows(split, setting, noise=noise) for noise in noises_of(setting)
+    }
     for levels in LEVELS:
         reports[f"randomised response, {levels} levels"] = randomised_response(
             split.outputs, bounds=split.bounds, levels=levels, epsilon=setting.epsilon, seed=seed

@@ -17,10 +17,11 @@ from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
 from experiments.priors import Split
 from experiments.rivals.base import (
-    NOISES,
     Predictions,
     Rival,
     ask,
+    noise_of_many,
+    noises_of,
     part_of,
     unit_inputs,
 )
@@ -110,7 +111,7 @@ def noisy_polynomials(split: Split, setting: Setting) -> Predictions:
             "uncorrelated": uncorrelated,
             "levelled": uncorrelated.levelled(),
         }
-        for (kind, features), noise in product(kinds.items(), NOISES):
+        for (kind, features), noise in product(kinds.items(), noises_of(setting)):
             name = f"degree {degree}, by {'rank' if ranked else 'range'}, {kind}, {noise}"
             R = features.fitted.T
             asked = ask(R, split.outputs, bounds=split.bounds, setting=setting, noise=noise)
@@ -142,11 +143,11 @@ def boosted_sums(split: Split, setting: Setting) -> Predictions:
     regression via gradient boosting*, with inputs that are public: XᵀX is as it is, and all of the
     budget goes to Xᵀ of residuals clipped ever closer to 0.
 
-    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask` on
-    R = Φᵀ and residuals within ± half; the fit so far is public, so one output moves a residual by
-    the clip's width at most. Composition: `experiments.rivals.base.part_of_budget`. Tuned:
-    features (polynomials, or those in which the default prior varies most), rounds, how fast clips
-    close, ridge.
+    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask`
+    (Gaussian; Laplace without a δ) on R = Φᵀ and residuals within ± half; the fit so far is
+    public, so one output moves a residual by the clip's width at most. Composition:
+    `experiments.rivals.base.part_of_budget`. Tuned: features (polynomials, or those in which the
+    default prior varies most), rounds, how fast clips close, ridge.
     """
     found = {}
     for name, features in _boosted_features(split):
@@ -165,7 +166,7 @@ def boosted_sums(split: Split, setting: Setting) -> Predictions:
                     left,
                     bounds=OutputBounds(-half, half),
                     setting=part_of(setting, parts=rounds, number=number),
-                    noise="gaussian",
+                    noise=noise_of_many(setting),
                 )
                 coefficients = coefficients + solve(asked.values)
             predicted = split.bounds.middle + features.test @ coefficients
@@ -184,4 +185,4 @@ def _boosted_features(split: Split) -> Iterator[tuple[str, Features]]:
 
 
 POLYNOMIALS = Rival("noisy Xᵀy, polynomials", "ε or (ε, δ)", noisy_polynomials)
-BOOSTED_SUMS = Rival("boosted clipped residuals, features", "(ε, δ)", boosted_sums)
+BOOSTED_SUMS = Rival("boosted clipped residuals, features", "ε or (ε, δ)", boosted_sums)

@@ -17,7 +17,7 @@ from cloakgp.privacy import Answers, Guarantee
 from cloakgp.release import Hyperprior
 from cloakgp.utils.arrays import Array
 from experiments.priors import Split
-from experiments.rivals.base import NOISES, Predictions, Rival, ask, shrunk, unit_inputs
+from experiments.rivals.base import Predictions, Rival, ask, noises_of, shrunk, unit_inputs
 from experiments.rivals.trees import Partition
 from experiments.ways import Setting
 
@@ -54,7 +54,7 @@ def noisy_histogram(split: Split, setting: Setting) -> Predictions:
     for count, ranked in product(CELLS, (False, True)):
         cells = cells_around_centres(split, count=count, ranked=ranked)
         rows = np.maximum(np.bincount(cells.fitted, minlength=cells.leaves), 1)
-        for noise in NOISES:
+        for noise in noises_of(setting):
             asked = ask(
                 cells.indicators, split.outputs, bounds=split.bounds, setting=setting, noise=noise
             )
@@ -81,7 +81,7 @@ def process_on_cells(split: Split, setting: Setting) -> Predictions:
     """
     prior = choose_prior(split.X, bounds=split.bounds)
     found = {}
-    for count, noise in product(CELLS[1:], NOISES):
+    for count, noise in product(CELLS[1:], noises_of(setting)):
         cells = cells_around_centres(split, count=count, ranked=False)
         asked = ask(
             cells.indicators, split.outputs, bounds=split.bounds, setting=setting, noise=noise
@@ -119,7 +119,7 @@ def process_on_integrals(split: Split, setting: Setting) -> Predictions:
     """
     learnings: tuple[Literal["map"] | None, ...] = ("map", None)
     found = {}
-    for bins, noise, learn in product(BINS, NOISES, learnings):
+    for bins, noise, learn in product(BINS, noises_of(setting), learnings):
         if bins ** split.X.shape[1] > MOST_BINS:
             continue
         model = DPIntegralHistogramRegressor(

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
 from experiments.priors import Split
-from experiments.rivals.base import Predictions, Rival, ask, part_of, unit_inputs
+from experiments.rivals.base import (
+    Predictions,
+    Rival,
+    ask,
+    noise_of_many,
+    part_of,
+    unit_inputs,
+)
 from experiments.rivals.features import halves
 from experiments.ways import Setting
 
@@ -91,9 +98,9 @@ def additive_boosting(split: Split, setting: Setting) -> Predictions:
     exact calibration. The fit so far is public, so sums of residuals are sums of outputs less a
     known number: all sums are asked at once, and boosting is post-processing.
 
-    Neighbours: one output changes. Mechanism: `experiments.rivals.base.ask`, Gaussian, on the
-    leaves of all trees; every row is in one leaf of each. Tuned: rounds, learning rate, and how
-    often the same answers are gone through.
+    Neighbours: one output changes. Mechanism: `experiments.rivals.base.ask` (Gaussian; Laplace
+    without a δ) on the leaves of all trees; every row is in one leaf of each. Tuned: rounds,
+    learning rate, and how often the same answers are gone through.
     """
     fitted, test = unit_inputs(split.X, split.X_test, ranked=True)
     rng = np.random.default_rng(0)
@@ -109,7 +116,7 @@ def additive_boosting(split: Split, setting: Setting) -> Predictions:
             split.outputs,
             bounds=bounds,
             setting=setting,
-            noise="gaussian",
+            noise=noise_of_many(setting),
         )
         sums = asked.values.reshape(len(trees), ADDITIVE_LEAVES)
         for rate in RATES:
@@ -128,10 +135,11 @@ def additive_boosting(split: Split, setting: Setting) -> Predictions:
 def boosted_trees(split: Split, setting: Setting) -> Predictions:
     """Boost random trees over all inputs on residuals that are clipped ever closer to 0.
 
-    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask`,
-    Gaussian, on the leaves of a few random trees, and residuals within ± half; the fit so far is
-    public. Composition: `experiments.rivals.base.part_of_budget`. Tuned: rounds, leaves, how fast
-    clips close, learning rate; leaves are shrunk as their known noise asks for.
+    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask`
+    (Gaussian; Laplace without a δ) on the leaves of a few random trees, and residuals within ±
+    half; the fit so far is public. Composition: `experiments.rivals.base.part_of_budget`. Tuned:
+    rounds, leaves, how fast clips close, learning rate; leaves are shrunk as their known noise asks
+    for.
     """
     fitted, test = unit_inputs(split.X, split.X_test, ranked=True)
     rng = np.random.default_rng(0)
@@ -152,7 +160,7 @@ def boosted_trees(split: Split, setting: Setting) -> Predictions:
                     split.outputs - known,
                     bounds=OutputBounds(-half, half),
                     setting=part_of(setting, parts=rounds, number=number),
-                    noise="gaussian",
+                    noise=noise_of_many(setting),
                 )
                 # As many rows as make the noise on a mean as large as half of the clip.
                 shrinkage = 2 * asked.noise_sd / (half * np.sqrt(TREES_A_ROUND))
@@ -169,5 +177,5 @@ def boosted_trees(split: Split, setting: Setting) -> Predictions:
     return found
 
 
-ADDITIVE = Rival("boosting by input, as DP-EBM", "(ε, δ)", additive_boosting)
-TREES = Rival("boosted clipped residuals, trees", "(ε, δ)", boosted_trees)
+ADDITIVE = Rival("boosting by input, as DP-EBM", "ε or (ε, δ)", additive_boosting)
+TREES = Rival("boosted clipped residuals, trees", "ε or (ε, δ)", boosted_trees)

@@ -1,0 +1,252 @@
+"""Rivals for a private column of classes: labels told at random, noisy votes, noisy shares.
+
+Neighbours: one label changes among the declared classes, and inputs are public. Random numbers of
+randomisers are numpy's: for comparison only, not for a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from cloakgp.models import kmeans_centres
+from cloakgp.utils.arrays import Array
+from experiments.randomised_labels import Labels, fit_told, tell
+from experiments.ways import Setting
+
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
+CELLS = (1, 2, 4, 8, 16, 32)
+# Rows of the noisy overall shares that every cell is thought to have besides.
+SHRUNK = (0.0, 10.0, 40.0)
+BOOSTED_ROUNDS = (20, 60)
+LEAST_IN_LEAF = (20, 80)
+# Of which models told of the first part make a prior for the second.
+FIRST_PART = (0.5, 0.8)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSplit:
+    """Rows of one table of classes, to fit and to predict; labels from 0.
+
+    Attributes
+    ----------
+    X : array of shape (N, D)
+    labels : array of shape (N,)
+    X_test : array of shape (P, D)
+    labels_test : array of shape (P,)
+    classes : int
+    """
+
+    X: Array
+    labels: Labels
+    X_test: Array
+    labels_test: Labels
+    classes: int
+
+
+Probabilities = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class LabelRival:
+    """One way to predict classes, with all the tunings that are tried.
+
+    Attributes
+    ----------
+    name : str
+    guarantee : str
+        What is protected, in a few words; empty if nothing is.
+    predict : callable
+        Split and setting → probabilities, shape (P, classes), by tuning.
+    """
+
+    name: str
+    guarantee: str
+    predict: Callable[[LabelSplit, Setting], Probabilities]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it spends a budget."""
+        return bool(self.guarantee)
+
+
+def standardised(split: LabelSplit) -> tuple[Array, Array]:
+    """Return both parts' inputs, by the mean and sd of those that are fitted."""
+    scaler = StandardScaler().fit(split.X)
+    return scaler.transform(split.X), scaler.transform(split.X_test)
+
+
+def response_and_logistic(split: LabelSplit, setting: Setting) -> Probabilities:
+    """Fit a logistic model to randomised labels, by the likelihood that knows the odds of a lie.
+
+    Mechanism: `experiments.randomised_labels.tell` (Warner 1965; Kairouz, Oh and Viswanath 2014), ε
+    for each row. Tuned: the ridge.
+    """
+    rng = np.random.default_rng(setting.insecure_seed)
+    told = tell(split.labels, epsilon=setting.epsilon, classes=split.classes, rng=rng)
+    X, asked = standardised(split)
+    return {
+        f"ridge {penalty:g}": fit_told(
+            X, told, epsilon=setting.epsilon, classes=split.classes, penalty=penalty
+        )(asked)
+        for penalty in PENALTIES
+    }
+
+
+def tell_with_prior(
+    labels: Labels, prior: Array, *, epsilon: float, rng: np.random.Generator
+) -> Labels:
+    """Return labels told at random among those that a public prior of each row finds likeliest.
+
+    Mechanism: RRWithPrior (Ghazi, Golowich, Kumar, Manurangsi and Zhang 2021, *Deep learning with
+    label differential privacy*, algorithm 2): of the k likeliest classes, with the k for which the
+    label is told truly most probably, the label with probability e^ε/(e^ε + k − 1) if it is one of
+    them and any of the others otherwise; else one of the k at random. Argument: any two labels give
+    a class with probabilities e^ε/(e^ε + k − 1), 1/(e^ε + k − 1) or 1/k, which differ by e^ε at
+    most (their theorem 4).
+
+    Parameters
+    ----------
+    labels : array of shape (N,)
+    prior : array of shape (N, C)
+    epsilon : float
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> prior = np.array([[0.9, 0.1, 0.0]])
+    >>> tell_with_prior(np.array([2]), prior, epsilon=0.1, rng=np.random.default_rng(0))
+    array([0])
+    """
+    ranked = np.argsort(-prior, axis=1, kind="stable")
+    likeliest = np.cumsum(np.take_along_axis(prior, ranked, axis=1), axis=1)
+    sizes = np.arange(1, prior.shape[1] + 1)
+    truly = likeliest * np.exp(epsilon) / (np.exp(epsilon) + sizes - 1)
+    k = sizes[truly.argmax(axis=1)]
+    place = (ranked == labels[:, None]).argmax(axis=1)
+    inside = place < k
+    keeps = inside & (rng.uniform(size=len(k)) < np.exp(epsilon) / (np.exp(epsilon) + k - 1))
+    # Another of the k, each alike; of labels outside any of them.
+    step = 1 + np.floor(rng.uniform(size=len(k)) * np.maximum(k - 1, 1)).astype(np.intp)
+    any_of_them = np.floor(rng.uniform(size=len(k)) * k).astype(np.intp)
+    other = np.where(inside, (place + step) % k, any_of_them)
+    told: Labels = np.where(keeps, labels, ranked[np.arange(len(k)), other])
+    return told
+
+
+def two_stages(split: LabelSplit, setting: Setting) -> Probabilities:
+    """Fit a model to randomised labels of one part, and use it as the prior of the others' labels.
+
+    LP-2ST (Ghazi et al. 2021): the first part's labels are told by `tell`, the second's by
+    `tell_with_prior` with the predictions of a logistic model of the first; the last model is
+    fitted to all that was told. Every row is told once, at ε. Tuned: the first part's share, the
+    ridge, and logistic or boosting at the end.
+    """
+    X, asked = standardised(split)
+    found = {}
+    for share in FIRST_PART:
+        rng = np.random.default_rng(setting.insecure_seed)
+        order = rng.permutation(len(X))
+        first, second = np.split(order, [int(share * len(X))])
+        told = split.labels.copy()
+        told[first] = tell(
+            split.labels[first], epsilon=setting.epsilon, classes=split.classes, rng=rng
+        )
+        prior_of = fit_told(
+            X[first], told[first], epsilon=setting.epsilon, classes=split.classes, penalty=10.0
+        )
+        told[second] = tell_with_prior(
+            split.labels[second], prior_of(X[second]), epsilon=setting.epsilon, rng=rng
+        )
+        for name, model in _models():
+            found[f"first {share:g}, {name}"] = _predicted(
+                model, X, told, asked, classes=split.classes
+            )
+    return found
+
+
+def _models() -> Iterator[tuple[str, LogisticRegression | HistGradientBoostingClassifier]]:
+    for penalty in PENALTIES:
+        yield f"ridge {penalty:g}", LogisticRegression(C=1.0 / penalty, max_iter=500)
+    for rounds in BOOSTED_ROUNDS:
+        for leaf in LEAST_IN_LEAF:
+            yield (
+                f"boosting, {rounds} rounds, leaves of {leaf}",
+                HistGradientBoostingClassifier(
+                    max_iter=rounds, min_samples_leaf=leaf, early_stopping=False, random_state=0
+                ),
+            )
+
+
+def _predicted(
+    model: LogisticRegression | HistGradientBoostingClassifier,
+    X: Array,
+    told: Labels,
+    asked: Array,
+    *,
+    classes: int,
+) -> Array:
+    """Return probabilities of all classes; of those that nobody was told of, 0."""
+    seen = np.unique(told)
+    found = np.zeros((len(asked), classes))
+    found[:, seen] = 1.0 if len(seen) == 1 else model.fit(X, told).predict_proba(asked)
+    return found
+
+
+@lru_cache(maxsize=32)
+def _cells(split: LabelSplit, *, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    X, asked = standardised(split)
+    centres, _ = kmeans_centres(X, count=min(count, len(np.unique(X, axis=0))))
+    nearest = [
+        np.square(part[:, None] - centres[None]).sum(axis=2).argmin(axis=1) for part in (X, asked)
+    ]
+    return nearest[0], nearest[1]
+
+
+def noisy_votes(split: LabelSplit, setting: Setting) -> Probabilities:
+    """Predict the noisy shares of classes in cells of public inputs.
+
+    Neighbours: one label changes, and with it two counts by 1. Mechanism: Laplace noise of scale
+    2/ε on the count of every class in every cell, which is that of noisy votes (Papernot et al.
+    2017) with cells in the place of teachers. Tuned: how many cells (one: the same shares
+    everywhere), and how much shares are shrunk towards those of all cells.
+    """
+    found = {}
+    for count in CELLS:
+        rng = np.random.default_rng(setting.insecure_seed)
+        fitted, asked = _cells(split, count=count)
+        cells = int(max(fitted.max(), asked.max())) + 1
+        counts = np.zeros((cells, split.classes))
+        np.add.at(counts, (fitted, split.labels), 1.0)
+        noisy = np.maximum(counts + rng.laplace(scale=2.0 / setting.epsilon, size=counts.shape), 0)
+        overall = noisy.sum(axis=0) + 1e-9
+        for rows in SHRUNK:
+            # Half a row of each class at least: nothing is certain.
+            mixed = noisy + rows * overall / overall.sum() + 0.5
+            found[f"{count} cells, shrunk by {rows:g}"] = (
+                mixed / mixed.sum(axis=1, keepdims=True)
+            )[asked]
+    return found
+
+
+def models_without_privacy(split: LabelSplit, setting: Setting) -> Probabilities:
+    """Fit the same models to the labels themselves. Not private."""
+    del setting
+    X, asked = standardised(split)
+    return {
+        name: _predicted(model, X, split.labels, asked, classes=split.classes)
+        for name, model in _models()
+    }
+
+
+RESPONSE = LabelRival("labels told at random, logistic", "ε, local", response_and_logistic)
+TWO_STAGES = LabelRival("LP-2ST", "ε, local", two_stages)
+VOTES = LabelRival("noisy votes in cells", "ε", noisy_votes)
+WITHOUT_PRIVACY = LabelRival("models without privacy", "", models_without_privacy)
