@@ -32,6 +32,8 @@ from experiments.ways import Setting
 LEVELS, PRIOR_SHARE = 16, 0.2
 # Values that may be told by the unbiased randomiser.
 REPORTS = 40
+# Beyond, odds are as good as certainty, and too large for a linear programme.
+LARGEST_EPSILON = 20.0
 BOOSTED = ((20, 0.1), (60, 0.1))
 LEAST_IN_LEAF = (20, 80)
 RIDGES = (1.0, 100.0)
@@ -141,6 +143,7 @@ def unbiased_of_least_variance(
         If no randomiser on these values is unbiased.
     """
     count, reports = len(levels), len(told)
+    odds = np.exp(min(epsilon, LARGEST_EPSILON))
     cells, unit = count * reports, max(1.0, float(np.abs(told).max()))
     costs = (prior[:, None] * np.square((told - levels[:, None]) / unit)).ravel()
     each = sparse.kron(sparse.eye_array(count), np.ones((1, reports)))
@@ -154,7 +157,7 @@ def unbiased_of_least_variance(
         b_eq=np.concatenate([np.ones(count), levels / unit]),
         A_ub=sparse.vstack(
             [
-                sparse.hstack([cells_of, -np.exp(epsilon) * least]),
+                sparse.hstack([cells_of, -odds * least]),
                 sparse.hstack([-cells_of, least]),
             ]
         ),

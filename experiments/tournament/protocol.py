@@ -17,7 +17,7 @@ from experiments.tournament.tables import (
 FOLDER = Path(__file__).parent
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "9d776feac3ecaf0d4fe020cb41f64123765e8c51c78d0502e694334a5c25ae7b",
+        "protocol.md": "81d677f92efaca7e5df83eedf25e6889adac31d4b1b6ce23d6ea1941b060c159",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )

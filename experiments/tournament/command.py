@@ -1,0 +1,125 @@
+"""Command: the tournament, whole or a part of it, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+import typer
+from rich.table import Table as Printed
+
+from experiments.framework import Experiment, Progress
+from experiments.rivals.report import markdown_of, with_blocks
+from experiments.tournament import tuning
+from experiments.tournament.cells import EPSILONS, Cells, budgets, measure, places
+from experiments.tournament.entries import ROWS
+from experiments.tournament.protocol import check_protocol, check_tables
+from experiments.tournament.report import blocks
+from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged
+
+FOLDER = Path(__file__).parent
+KEPT = FOLDER / "kept"
+KINDS: Mapping[str, tuple[Judged, ...]] = MappingProxyType(
+    {"numbers": NUMBERS, "classes": CLASSES, "whole": WHOLE}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Cells by kind of tables."""
+
+    cells: Mapping[str, Cells]
+
+
+@dataclass(frozen=True)
+class Tournament(Experiment[Found]):
+    """Judge the untouched defaults and all rivals on tables that no default was chosen on."""
+
+    name: ClassVar[str] = "tournament"
+    small: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "splits": 1,
+            "draws": 1,
+            "epsilons": (3.0,),
+            "names": ["penguins", "women at work, Canada"],
+            "rows": 60,
+            "cells": None,
+        }
+    )
+
+    splits: Annotated[int, typer.Option(min=0, help="Of every table; 0: only lay out.")] = 20
+    draws: Annotated[int, typer.Option(min=1, help="Of noise in each split.")] = 5
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="numbers, classes, whole.")] = (
+        None
+    )
+    names: Annotated[list[str] | None, typer.Option("--table", help="As printed.")] = None
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Settle rivals' tunings anew, on other tables.")
+    ] = False
+    cells: Annotated[
+        Path | None,
+        typer.Option(help="Folder where cells are kept, and taken from: goes on where it was."),
+    ] = KEPT
+    page: Annotated[
+        Path | None, typer.Option(help="Markdown page whose marked tables are written anew.")
+    ] = None
+    epsilons: Sequence[float] = EPSILONS
+    rows: int = ROWS
+    insecure_seed: int | None = None
+
+    def chosen(self, kind: str) -> tuple[Judged, ...]:
+        """Return the tables of a kind that were asked for."""
+        every = KINDS[kind]
+        return tuple(one for one in every if self.names is None or one.name in self.names)
+
+    def compute(self, progress: Progress) -> Found:
+        """Compare what was fixed beforehand with its hashes, and measure what is not kept."""
+        check_protocol()
+        check_tables()
+        of = budgets(self.epsilons)
+        if self.tune:
+            with progress("tunings", steps=tuning.SPLITS * (12 + 4)) as tick:
+                settled = {
+                    kind: tuning.tune(kind, of=of, insecure_seed=self.insecure_seed, tick=tick)
+                    for kind in tuning.KINDS
+                }
+            tuning.write_tunings(settled)
+        tunings = tuning.known_tunings()
+        found = {}
+        for kind in self.kinds or KINDS:
+            tables = self.chosen(kind)
+            kept = Cells(None if self.cells is None else self.cells / f"{kind}.jsonl")
+            steps = len(list(places(tables, splits=self.splits, draws=self.draws, of=of)))
+            with progress(f"tournament, {kind}", steps=max(steps, 1)) as tick:
+                measure(
+                    tables,
+                    kept,
+                    splits=self.splits,
+                    draws=self.draws,
+                    of=of,
+                    tunings=tunings,
+                    rows=None if kind == "whole" else self.rows,
+                    insecure_seed=self.insecure_seed,
+                    tick=tick,
+                )
+            found[kind] = kept
+        if self.page is not None:
+            text = self.page.read_text(encoding="utf-8")
+            written = {
+                name: "\n\n".join(map(markdown_of, laid_out))
+                for kind, kept in found.items()
+                for name, laid_out in blocks(kept, self.chosen(kind), kind=kind, of=of).items()
+            }
+            self.page.write_text(with_blocks(text, written), encoding="utf-8")
+        return Found(found)
+
+    def tables(self, found: Found) -> Iterable[Printed | str]:
+        """Lay out all figures, by kind of tables."""
+        for kind, kept in found.cells.items():
+            for laid_out in blocks(
+                kept, self.chosen(kind), kind=kind, of=budgets(self.epsilons)
+            ).values():
+                yield from laid_out

@@ -1,0 +1,189 @@
+"""Tables of the tournament, for the terminal and for a page in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from rich.table import Table as Printed
+
+from experiments.framework import table_titled
+from experiments.tournament.analysis import Difference, Observed, differences, observe
+from experiments.tournament.cells import Budget, Cells
+from experiments.tournament.entries import OURS
+from experiments.tournament.tables import Judged
+
+MARKS = {"ahead": "▲", "behind": "▼", "not told apart": ""}
+FIGURES = {
+    "numbers": {
+        "error": "RMSE",
+        "crps": "CRPS",
+        "held": "share in 90 % intervals",
+        "width": "width of 90 % intervals",
+    },
+    "classes": {"error": "log loss", "wrong": "share told wrongly"},
+}
+# Widths and shares have no better end.
+COMPARED = ("error", "crps", "wrong")
+
+
+def blocks(
+    cells: Cells, tables: Sequence[Judged], *, kind: str, of: Sequence[Budget]
+) -> dict[str, list[Printed]]:
+    """Lay out everything of one kind of tables, by the name of its place on a page.
+
+    Parameters
+    ----------
+    cells : Cells
+    tables : sequence of Judged
+    kind : {"numbers", "classes", "whole"}
+    of : sequence of Budget
+    """
+    told = FIGURES["classes" if kind == "classes" else "numbers"]
+    groups = [
+        [budget for budget in of if budget.with_delta is with_delta] for with_delta in (False, True)
+    ]
+    groups = [group for group in groups if group]
+    return {
+        f"{kind}-overall": [
+            overall(cells, tables, of=group, figure=figure, name=name)
+            for figure, name in told.items()
+            for group in groups
+        ],
+        f"{kind}-differences": [
+            beside_ours(cells, tables, of=group, figure=figure, name=name)
+            for figure, name in told.items()
+            if figure in COMPARED
+            for group in groups
+        ],
+        f"{kind}-least": [
+            overall(cells, tables, of=group, figure="least", name=f"{told['error']}, least")
+            for group in groups
+        ],
+        f"{kind}-by-table": [
+            by_table(cells, tables, budget=budget, name=told["error"]) for budget in of
+        ],
+        f"{kind}-cost": [
+            overall(cells, tables, of=group, figure=figure, name=name, form=form)
+            for figure, name, form in (
+                ("seconds", "seconds of processors, all tunings", ".1f"),
+                ("failed", "share of cells that failed", ".3f"),
+            )
+            for group in groups
+        ],
+    }
+
+
+def _suffix(group: Sequence[Budget]) -> str:
+    return "δ = 1/N²" if group[0].with_delta else "no δ"
+
+
+def _observed(
+    cells: Cells, tables: Sequence[Judged], of: Sequence[Budget], figure: str
+) -> dict[Budget, Observed]:
+    found = {budget: observe(cells, tables, budget=budget, figure=figure) for budget in of}
+    return {budget: one for budget, one in found.items() if one.tables}
+
+
+def _scale(found: Mapping[Budget, Observed]) -> str:
+    """Return of how many tables and cells a table speaks."""
+    few = min(one.cells for one in found.values())
+    many = max(one.cells for one in found.values())
+    cells = f"{few}" if few == many else f"{few} to {many}"
+    tables = max(len(one.tables) for one in found.values())
+    return f"{tables} tables, {cells} splits and draws of each"
+
+
+def overall(
+    cells: Cells,
+    tables: Sequence[Judged],
+    *,
+    of: Sequence[Budget],
+    figure: str,
+    name: str,
+    form: str = ".3f",
+) -> Printed:
+    """Lay out the mean of a figure over tables, by entry and ε; what is not private besides."""
+    found = _observed(cells, tables, of, figure)
+    if not found:
+        return table_titled(f"{name}, {_suffix(of)}: nothing is measured yet", "entry")
+    table = table_titled(
+        f"{name}, {_suffix(of)}: mean of {_scale(found)}",
+        "entry",
+        right=[f"ε = {budget.epsilon:g}" for budget in found],
+    )
+    first = next(iter(found.values()))
+    for entry in first.entries:
+        table.add_row(
+            entry, *(format(float(one.entries[entry].mean()), form) for one in found.values())
+        )
+    open_ones = observe(cells, tables, budget=None, figure=figure)
+    table.add_section()
+    for entry, values in open_ones.entries.items():
+        table.add_row(entry, *[format(float(values.mean()), form)] * len(found))
+    return table
+
+
+def beside_ours(
+    cells: Cells, tables: Sequence[Judged], *, of: Sequence[Budget], figure: str, name: str
+) -> Printed:
+    """Lay out how much larger each rival's figure is than ours, with what may be said of it."""
+    found = _observed(cells, tables, of, figure)
+    if not found:
+        return table_titled(f"{name}, {_suffix(of)}: nothing is measured yet", "rival")
+    table = table_titled(
+        f"{name} less ours, {_suffix(of)}: mean (95 % interval), on how many of "
+        f"{_scale(found)} the rival is better; ▲ we are ahead, ▼ behind (p < .05, Holm)",
+        "rival",
+        right=[f"ε = {budget.epsilon:g}" for budget in found],
+    )
+    compared = {budget: differences(one) for budget, one in found.items()}
+    for entry in next(iter(found.values())).entries:
+        if entry != OURS:
+            table.add_row(entry, *(difference_text(one[entry]) for one in compared.values()))
+    return table
+
+
+def difference_text(one: Difference) -> str:
+    """Return a difference in one cell.
+
+    Examples
+    --------
+    >>> difference_text(Difference(0.12, 0.05, 0.2, 0.01, wins=3, tables=24))
+    '+.12 (.05 to .20); 3 ▲'
+    """
+    sign = "−" if one.mean < 0 else "+"
+    interval = f" ({_short(one.lower)} to {_short(one.upper)})" if one.lower == one.lower else ""
+    told = f"{sign}{_short(abs(one.mean))}{interval}; {one.wins} {MARKS[one.verdict]}"
+    return told.rstrip()
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−")
+
+
+def by_table(cells: Cells, tables: Sequence[Judged], *, budget: Budget, name: str) -> Printed:
+    """Lay out ours, the best rival of each table, and the best without privacy."""
+    found = observe(cells, tables, budget=budget, figure="error")
+    open_ones = observe(cells, tables, budget=None, figure="error")
+    title = f"{name}, {budget}"
+    if not found.tables:
+        return table_titled(f"{title}: nothing is measured yet", "table")
+    table = table_titled(
+        title,
+        "table",
+        right=["ours", "best rival", "rivals ahead of ours", "best without privacy"],
+    )
+    rivals = [entry for entry in found.entries if entry != OURS]
+    for place, judged in enumerate(found.tables):
+        ours = found.entries[OURS][place]
+        values = {entry: found.entries[entry][place] for entry in rivals}
+        best = min(values, key=lambda entry: float(values[entry]))
+        without = (
+            f"{min(one[open_ones.tables.index(judged)] for one in open_ones.entries.values()):.2f}"
+            if judged in open_ones.tables
+            else ""
+        )
+        ahead = int(np.sum(np.array(list(values.values())) < ours))
+        table.add_row(judged, f"{ours:.2f}", f"{values[best]:.2f} {best}", str(ahead), without)
+    return table

