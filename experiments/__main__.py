@@ -12,6 +12,7 @@ from rich.console import Console
 from cloakgp import PrivacyParameterWarning
 from experiments.datasets import DatasetUnavailableError
 from experiments.framework import all_experiments, command_of, console, table_titled
+from experiments.pages import StaleFigureError, check_pages
 
 app = typer.Typer(
     help="The papers' tables and figures, computed again. Tables are looked for in the folder that "
@@ -42,13 +43,19 @@ def list_experiments() -> None:
     console.print(table)
 
 
+@app.command("pages")
+def write_pages() -> None:
+    """Write the kept tables of all pages anew; name figures in sentences that differ."""
+    check_pages(write=True)
+
+
 def main() -> None:
     """Run, and say in one line where a missing table can be had."""
     # The papers' budgets are what they are.
     warnings.simplefilter("ignore", PrivacyParameterWarning)
     try:
         app()
-    except DatasetUnavailableError as error:
+    except (DatasetUnavailableError, StaleFigureError) as error:
         Console(stderr=True).print(str(error), style="red", markup=False)
         raise SystemExit(1) from None
 

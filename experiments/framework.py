@@ -23,6 +23,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from experiments.pages import keep_tables
 from experiments.progress import Progress, Tick, no_tick, progress, quietly, ticked
 from experiments.written import write_tables
 
@@ -129,13 +130,15 @@ class Experiment(ABC, Generic[Results]):
         values = ((option.name, getattr(self, option.name)) for option in options_of(type(self)))
         return ", ".join((self.name, *(f"{name} = {value}" for name, value in values)))
 
-    def run(self, *, output_dir: Path) -> None:
+    def run(self, *, output_dir: Path, keep: str | None = None) -> None:
         """Compute, print the tables, and write them and the figures.
 
         Parameters
         ----------
         output_dir : Path
             Made if it is not there.
+        keep : str, optional
+            The name by which pages show what is printed (`experiments.pages`).
         """
         started = time.monotonic()
         found = self.compute(progress)
@@ -148,12 +151,17 @@ class Experiment(ABC, Generic[Results]):
         for name, figure in self.figures(found).items():
             figure.savefig(output_dir / name, dpi=DPI)
             written.append(output_dir / name)
+        if keep is not None:
+            written.append(keep_tables(tables, name=keep, settings=self.told()))
         for path in written:
             console.print(f"wrote {path}")
         console.print(f"{time.monotonic() - started:.0f} s")
 
 
 OutputDir = Annotated[Path, typer.Option(help="Where tables and pictures are written.")]
+Keep = Annotated[
+    str | None, typer.Option(help="The name by which pages show what is printed: kept for them.")
+]
 Fast = Annotated[
     bool, typer.Option("--fast", help="The small version, but for options that are given.")
 ]
@@ -165,7 +173,7 @@ Shuffle = Annotated[bool, typer.Option("--shuffle", help="Deal rows to folds at 
 
 
 def command_of(kind: type[Experiment[Any]]) -> Callable[..., None]:
-    """Return an experiment's command: its options, ``--fast`` and ``--output-dir``.
+    """Return an experiment's command: its options, ``--output-dir``, ``--keep`` and ``--fast``.
 
     Parameters
     ----------
@@ -175,19 +183,30 @@ def command_of(kind: type[Experiment[Any]]) -> Callable[..., None]:
     hints = get_type_hints(kind, include_extras=True)
     settings = options_of(kind)
 
-    def command(context: typer.Context, *, output_dir: Path, fast: bool, **options: Any) -> None:
+    def command(
+        context: typer.Context,
+        *,
+        output_dir: Path,
+        keep: str | None,
+        fast: bool,
+        **options: Any,
+    ) -> None:
         if fast:
             given = {name for name in options if is_given(context, name)}
             small = {name: one for name, one in kind.small.items() if name not in given}
             options = options | small
         experiment: Any = kind(**options)
-        experiment.run(output_dir=output_dir)
+        experiment.run(output_dir=output_dir, keep=keep)
 
     parameters: list[tuple[str, Any, Any]] = [
         ("context", typer.Context, inspect.Parameter.empty),
         *((setting.name, hints[setting.name], setting.default) for setting in settings),
     ]
-    parameters += [("output_dir", OutputDir, Path("output")), ("fast", Fast, False)]
+    parameters += [
+        ("output_dir", OutputDir, Path("output")),
+        ("keep", Keep, None),
+        ("fast", Fast, False),
+    ]
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(

@@ -83,24 +83,27 @@ def write_tables(
     list of Path
         What was written.
     """
-    plain = [one if isinstance(one, str) else Plain.of(one) for one in shown]
+    plain = plainly(shown)
     made = {
         f"{name}.md": "\n\n".join(_parts(plain, head=settings)) + "\n",
-        f"{name}.json": json.dumps(
-            {
-                "settings": settings,
-                "shown": [one if isinstance(one, str) else vars(one) for one in plain],
-            },
-            ensure_ascii=False,
-            indent=1,
-        )
-        + "\n",
+        f"{name}.json": as_json(plain, settings=settings),
     }
     tables = [one for one in plain if isinstance(one, Plain)]
     made |= {f"{name}-{number}.csv": one.csv() for number, one in enumerate(tables, start=1)}
     for file, text in made.items():
         write_whole(folder / file, text)
     return [folder / file for file in made]
+
+
+def plainly(shown: Iterable[Table | str]) -> list[Plain | str]:
+    """Return what is printed without its looks."""
+    return [one if isinstance(one, str) else Plain.of(one) for one in shown]
+
+
+def as_json(plain: Iterable[Plain | str], **said: str) -> str:
+    """Return tables and sentences as JSON, with what is said of them."""
+    shown = [one if isinstance(one, str) else vars(one) for one in plain]
+    return json.dumps(said | {"shown": shown}, ensure_ascii=False, indent=1) + "\n"
 
 
 def _parts(plain: Iterable[Plain | str], *, head: str) -> Iterable[str]:

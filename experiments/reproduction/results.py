@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -23,11 +22,9 @@ from experiments.reproduction.items import Computed
 from experiments.spread import standard_error
 
 FOLDER = Path(__file__).parent / "kept"
-PROJECT = Path(__file__).parents[2]
 DIGITS = 6
 # What figures can depend on.
 PACKAGES = ("cloakgp", "numpy", "scipy", "scikit-learn", "opendp", "matplotlib")
-SOURCES = ("src", "experiments")
 
 
 @dataclass(frozen=True)
@@ -158,16 +155,6 @@ class Results(Keeping[str, Kept]):
         return self.folder / "pictures" / name
 
 
-def commit_of_sources() -> str:
-    """Return the commit that is checked out, with a plus if the sources were changed since."""
-    commit = _git("rev-parse", "--short=12", "HEAD")
-    if not commit:
-        return "unknown"
-    kept = FOLDER.relative_to(PROJECT).as_posix()
-    changed = _git("status", "--porcelain", "--", *SOURCES, f":!{kept}")
-    return f"{commit}+" if changed else commit
-
-
 def versions() -> str:
     """Return what computes, in words.
 
@@ -183,8 +170,3 @@ def versions() -> str:
 def today() -> str:
     """Return the day, in UTC."""
     return dt.datetime.now(dt.UTC).date().isoformat()
-
-
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=PROJECT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from cloakgp import PrivacyParameterWarning
+from experiments.commits import commit_of_sources
 from experiments.datasets import DatasetUnavailableError
 from experiments.progress import Progress
 from experiments.reproduction.jobs.base import Found, Job
 from experiments.reproduction.results import (
     Kept,
     Results,
-    commit_of_sources,
     today,
     versions,
 )

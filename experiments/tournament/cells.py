@@ -6,7 +6,6 @@ Kept as soon as measured, with the commit that measured them.
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 
 from cloakgp.utils.arrays import Array
 from experiments.claims import ENDS, LEVELS
+from experiments.commits import commit_of_sources
 from experiments.cross_validation import root_mean_square
 from experiments.framework import Tick, no_tick
 from experiments.tournament.entries import (
@@ -203,26 +203,11 @@ class Cells:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {
             "place": [place.table, place.split, place.draw, place.budget],
-            "commit": commit(),
+            "commit": commit_of_sources(),
             "figures": figures,
         }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def commit() -> str:
-    """Return the commit that is checked out, shortened; with a plus if something is changed."""
-    folder = Path(__file__).parent
-    told = [
-        subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
-        ).stdout.strip()
-        for words in (
-            ("rev-parse", "--short=12", "HEAD"),
-            ("status", "--porcelain", "--untracked-files=no", "--", "src", "experiments"),
-        )
-    ]
-    return told[0] + "+" * bool(told[1])
 
 
 def places(
