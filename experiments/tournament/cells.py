@@ -35,6 +35,8 @@ from experiments.ways import Setting
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SMALLEST_PROBABILITY = 1e-3
 DIGITS = 4
+# Of ways without privacy, which pass it over.
+NOTHING_SPENT = Setting(epsilon=1.0)
 
 Figures = dict[str, float]
 Tunings = Mapping[str, Mapping[str, str]]
@@ -257,21 +259,17 @@ def measure(
             dealt = deal(table, place.split, rows=rows)
             count = len(dealt.outputs)
             seed = None if insecure_seed is None else insecure_seed + number
-            setting = (budget or Budget(1.0, with_delta=False)).setting(rows=count, seed=seed)
+            given = None if budget is None else budget.setting(rows=count, seed=seed)
             kind = tunings["classes" if table.is_of_classes else "numbers"]
             settled = {} if budget is None else kind.get(str(budget), {})
-            asked = [
-                one
-                for one in entries(classes=table.is_of_classes, whole=rows is None)
-                if one.is_private is (budget is not None)
-            ]
+            asked = entries(classes=table.is_of_classes, whole=rows is None, setting=given)
             cells.put(
                 place,
                 {
                     one.name: judged_figures(
                         one,
                         dealt,
-                        setting,
+                        given or NOTHING_SPENT,
                         tuning=None if one.name == OURS else settled.get(one.name),
                     )
                     for one in asked

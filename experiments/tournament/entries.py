@@ -190,6 +190,8 @@ class Entry:
     is_of_classes : bool
     grows_with_rows : bool
         Whether time and memory grow with the rows alone, so that whole tables can be fitted.
+    needs_delta : bool
+        Without one it has no cells.
     """
 
     name: str
@@ -197,6 +199,7 @@ class Entry:
     predict: Callable[[Deal, Setting], Mapping[str, Told]]
     is_of_classes: bool = False
     grows_with_rows: bool = False
+    needs_delta: bool = False
 
 
 def our_numbers(dealt: Deal, setting: Setting) -> Mapping[str, Told]:
@@ -236,7 +239,13 @@ def of_numbers(rival: Rival, *, grows_with_rows: bool = False) -> Entry:
         found = rival.predict(dealt.numbers, setting)
         return {tuning: Told(np.asarray(mean)) for tuning, mean in found.items()}
 
-    return Entry(rival.name, rival.is_private, predict, grows_with_rows=grows_with_rows)
+    return Entry(
+        rival.name,
+        rival.is_private,
+        predict,
+        grows_with_rows=grows_with_rows,
+        needs_delta=rival in (EXACT, PAPERS, EXPLAINABLE_BOOSTING),
+    )
 
 
 def of_classes(rival: LabelRival) -> Entry:
@@ -262,8 +271,28 @@ def boosting_without_privacy(dealt: Split, setting: Setting) -> Mapping[str, Arr
     }
 
 
-def entries(*, classes: bool, whole: bool = False) -> tuple[Entry, ...]:
-    """Return all entries of a kind of table; DP-EBM only where its package is installed."""
+def entries(
+    *, classes: bool, whole: bool = False, setting: Setting | None = None
+) -> tuple[Entry, ...]:
+    """Return the entries of a kind of table; DP-EBM only where its package is installed.
+
+    Parameters
+    ----------
+    classes : bool
+    whole : bool
+        Those whose time and memory grow with the rows alone.
+    setting : Setting, optional
+        Private entries that go with it. None: those without privacy.
+    """
+    return tuple(
+        one
+        for one in _all_entries(classes=classes, whole=whole)
+        if one.is_private is (setting is not None)
+        and not (one.needs_delta and setting is not None and setting.delta == 0.0)
+    )
+
+
+def _all_entries(*, classes: bool, whole: bool) -> tuple[Entry, ...]:
     if classes:
         return (
             Entry(OURS, True, our_classes, is_of_classes=True),

@@ -17,7 +17,7 @@ from experiments.tournament.tables import (
 FOLDER = Path(__file__).parent
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "81d677f92efaca7e5df83eedf25e6889adac31d4b1b6ce23d6ea1941b060c159",
+        "protocol.md": "1f45bacb724beeb6bdbd4b350614dafade66efa7010996e78915d25c2427ba60",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )

@@ -103,15 +103,14 @@ def tune(
         Makes the noise reproducible. For tests.
     """
     errors = JsonFile(kept)
-    rivals = [
-        one for one in entries(classes=kind == "classes") if one.is_private and one.name != OURS
-    ]
     sums: dict[str, dict[str, dict[str, list[float]]]] = {}
     for split in range(splits):
         for place, dealt in enumerate(deals(kind, split=split, rows=rows, count=count)):
             for budget in of:
                 setting = budget.setting(rows=len(dealt.outputs), seed=insecure_seed)
-                for rival in rivals:
+                for rival in entries(classes=kind == "classes", setting=setting):
+                    if rival.name == OURS:
+                        continue
 
                     def measured(rival=rival, dealt=dealt, setting=setting):  # type: ignore[no-untyped-def]
                         found, _ = all_tunings(rival, dealt, setting)

@@ -235,7 +235,7 @@ def constant_entries(values):
 
 def test_kept_cells_are_not_measured_again(table, tmp_path, monkeypatch):
     asked, made = constant_entries({OURS: 14.0, "rival": 15.0})
-    monkeypatch.setattr(cells, "entries", lambda **_: made)
+    monkeypatch.setattr(cells, "entries", lambda setting=None, **_: made if setting else ())
     path = tmp_path / "kept" / "numbers.jsonl"
 
     def run(splits):
@@ -337,13 +337,11 @@ def test_settled_tunings_are_there_for_every_budget_and_rival():
     found = tuning.known_tunings()
     for kind in tuning.KINDS:
         assert set(found[kind]) == set(map(str, budgets()))
-        for by_rival in found[kind].values():
-            named = {
-                one.name
-                for one in entries.entries(classes=kind == "classes")
-                if one.is_private and one.name != OURS
-            }
-            assert named <= set(by_rival)
+        for budget in budgets():
+            asked = entries.entries(classes=kind == "classes", setting=budget.setting(rows=9))
+            named = {one.name for one in asked if one.name != OURS}
+            assert named <= set(found[kind][str(budget)])
+            assert "untouched" not in found[kind][str(budget)].values()
 
 
 def test_tuning_finds_what_does_best(monkeypatch):
@@ -373,9 +371,24 @@ def test_a_page_says_by_what_it_is_headed():
 
 
 def test_whole_tables_are_for_entries_that_grow_with_rows():
-    whole = {one.name for one in entries.entries(classes=False, whole=True)}
+    setting = NO_DELTA.setting(rows=9)
+    whole = {one.name for one in entries.entries(classes=False, whole=True, setting=setting)}
     assert OURS in whole
     assert "noise on every row, GP" not in whole
+
+
+def test_rivals_that_need_a_delta_have_no_cells_without():
+    with_delta, without = (
+        {one.name for one in entries.entries(classes=False, setting=each.setting(rows=9))}
+        for each in (Budget(1.0, with_delta=True), NO_DELTA)
+    )
+    assert with_delta - without >= {"papers' cloaking, exact noise"}
+    assert without < with_delta
+
+
+def test_ways_without_privacy_are_judged_apart():
+    assert {one.is_private for one in entries.entries(classes=False)} == {False}
+    assert {one.is_private for one in entries.entries(classes=True)} == {False}
 
 
 @pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
