@@ -20,7 +20,6 @@ from experiments.commits import commit_of_sources
 from experiments.cross_validation import root_mean_square
 from experiments.framework import Tick, no_tick
 from experiments.tournament.entries import (
-    OURS,
     UNTOUCHED,
     Deal,
     Entry,
@@ -39,8 +38,8 @@ DIGITS = 4
 NOTHING_SPENT = Setting(epsilon=1.0)
 
 Figures = dict[str, float]
-Tunings = Mapping[str, Mapping[str, str]]
-"""By budget and name of a rival."""
+Tunings = Mapping[str, Mapping[str, Sequence[str]]]
+"""By budget and name of a rival, the best first."""
 
 
 @dataclass(frozen=True)
@@ -148,24 +147,24 @@ def all_tunings(entry: Entry, dealt: Deal, setting: Setting) -> tuple[dict[str, 
 
 
 def judged_figures(
-    entry: Entry, dealt: Deal, setting: Setting, *, tuning: str | None
+    entry: Entry, dealt: Deal, setting: Setting, *, tunings: Sequence[str]
 ) -> dict[str, float]:
     """Return the figures of the tuning that was settled before, and the least error of all.
+
+    That is the first which the table allows.
 
     Parameters
     ----------
     entry : Entry
     dealt : Deal
     setting : Setting
-    tuning : str or None
-        None where nothing is tuned, or where no budget is spent: the best then.
+    tunings : sequence of str
+        Empty where nothing is tuned, or no budget is spent: the best of all then.
     """
     found, seconds = all_tunings(entry, dealt, setting)
     best = min(found, key=lambda name: found[name]["error"])
-    chosen = found.get(tuning or best)
-    if chosen is None:
-        # A tuning that this table does not allow, or a failure.
-        chosen = found.get(UNTOUCHED, figures_of(constant(dealt), dealt) | {"failed": 1.0})
+    allowed = [tuning for tuning in tunings if tuning in found]
+    chosen = found[allowed[0] if allowed else best]
     figures = chosen | {"least": found[best]["error"], "seconds": seconds}
     return {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
 
@@ -270,7 +269,7 @@ def measure(
                         one,
                         dealt,
                         given or NOTHING_SPENT,
-                        tuning=None if one.name == OURS else settled.get(one.name),
+                        tunings=settled.get(one.name, ()),
                     )
                     for one in asked
                 },

@@ -17,7 +17,7 @@ from experiments.tournament.tables import (
 FOLDER = Path(__file__).parent
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "1f45bacb724beeb6bdbd4b350614dafade66efa7010996e78915d25c2427ba60",
+        "protocol.md": "8c1fe66edac9c52c6165b0eb0eed47a41a1a076a77b3904de529c923abc6df7a",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )

@@ -26,13 +26,13 @@ SPLITS = 4
 KINDS = ("numbers", "classes")
 
 
-def known_tunings() -> dict[str, dict[str, dict[str, str]]]:
+def known_tunings() -> dict[str, dict[str, dict[str, list[str]]]]:
     """Return the tunings that were settled beforehand: of what, by budget, by rival."""
-    found: dict[str, dict[str, dict[str, str]]] = json.loads(FILE.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, dict[str, list[str]]]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
-def write_tunings(settled: Mapping[str, Mapping[str, Mapping[str, str]]]) -> None:
+def write_tunings(settled: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]) -> None:
     """Write the tunings that cells are judged by."""
     FILE.write_text(json.dumps(settled, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
@@ -87,10 +87,11 @@ def tune(
     kept: Path | None = None,
     insecure_seed: int | None = None,
     tick: Tick = no_tick,
-) -> dict[str, dict[str, str]]:
-    """Return the tuning of each rival with the least mean error, by budget.
+) -> dict[str, dict[str, list[str]]]:
+    """Return the tunings of each rival by their mean errors, the least first, by budget.
 
-    A tuning that some table does not allow is not chosen.
+    Only the best of those that begin alike, up to the first comma: a table that does not allow it
+    may allow another. A tuning that some table does not allow is left out.
 
     Parameters
     ----------
@@ -123,21 +124,24 @@ def tune(
                         of_rival.setdefault(tuning, []).append(error)
             tick()
     return {
-        budget: {name: least(found) for name, found in by_rival.items()}
+        budget: {name: ranked(found) for name, found in by_rival.items()}
         for budget, by_rival in sums.items()
     }
 
 
-def least(errors: dict[str, list[float]]) -> str:
-    """Return the tuning with the least mean error of those that were tried everywhere.
+def ranked(errors: dict[str, list[float]]) -> list[str]:
+    """Return the tunings that were tried everywhere by their mean errors, one of each beginning.
 
     Examples
     --------
-    >>> least({"a": [1.0, 2.0], "b": [1.0, 1.0], "c": [0.5]})
-    'b'
+    >>> ranked({"a, 1": [1.0, 2.0], "a, 2": [1.1, 2.1], "b, 1": [1.0, 1.0], "c, 1": [0.5]})
+    ['b, 1', 'a, 1']
     """
     everywhere = max(map(len, errors.values()))
     means = {
         name: float(np.mean(found)) for name, found in errors.items() if len(found) == everywhere
     }
-    return min(means, key=lambda name: means[name])
+    by_beginning: dict[str, str] = {}
+    for name in sorted(means, key=lambda one: means[one]):
+        by_beginning.setdefault(name.partition(",")[0], name)
+    return list(by_beginning.values())
