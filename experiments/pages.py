@@ -10,6 +10,12 @@ own, and a single figure before a comment that names its cell:
 
     errors fall to .83<!-- kept public-help 2: right, ε = 0.3 --> of those without
 
+Or before one that names a quantity of the report on the papers (`experiments.reproduction`), its
+error with ±, and by how much it is multiplied, if it is; the page rounds it:
+
+    | ours | 8.70<!-- reproduced kung-1d-standard: trace --> |
+    accuracy of 82.9<!-- reproduced digits: bayes × 100 --> per cent
+
 ``python -m experiments pages`` writes tables anew and names figures that differ; the tests do the
 same, so that a page that is behind its results fails.
 """
@@ -27,6 +33,8 @@ from rich.table import Table
 
 from experiments.commits import commit_of_sources
 from experiments.keeping import write_whole
+from experiments.reproduction.items import Computed
+from experiments.reproduction.results import Results
 from experiments.written import Plain, as_json, plainly
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +47,10 @@ BLOCK = re.compile(
 FIGURE = re.compile(
     r"(?P<figure>[−+-]?\d*[.,]?\d+)\s?%?<!-- kept (?P<name>[\w-]+) (?P<number>\d+): "
     r"(?P<row>[^>]+?), (?P<column>[^,>]+?) -->"
+)
+REPRODUCED = re.compile(
+    r"(?P<figure>[−+-]?\d*[.,]?\d+)\s?%?<!-- reproduced (?P<job>[\w.-]+): "
+    r"(?P<quantity>[^>×±]+?)(?P<error> ±)?(?: × (?P<times>\d+))? -->"
 )
 NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*|[−+-]?\.\d+")
 
@@ -191,6 +203,34 @@ def stale_figures(page: str, *, folder: Path = KEPT) -> list[str]:
     return found
 
 
+def stale_reproductions(page: str, *, results: Results | None = None) -> list[str]:
+    """Return what is said of figures in sentences that are not those of the report on the papers.
+
+    Parameters
+    ----------
+    page : str
+    results : Results, optional
+        Those of the report, if not given.
+
+    Raises
+    ------
+    StaleFigureError
+        If the report has no such quantity.
+    """
+    found = []
+    for match in REPRODUCED.finditer(page):
+        named = f"{match['job']}:{match['quantity']}"
+        quantity = (results or Results()).quantity(Computed(named, "", ""))
+        value = quantity and (quantity.error if match["error"] else quantity.mean)
+        if value is None:
+            raise StaleFigureError(f"the report has no {named}")
+        figure = match["figure"].replace("−", "-")
+        digits = len(figure.partition(".")[2])
+        if float(figure) != round(value * float(match["times"] or 1), digits):
+            found.append(f"{match['figure']} for {value:.6g} ({named})")
+    return found
+
+
 def pages(root: Path = ROOT) -> Iterator[Path]:
     """Yield the pages that may show kept results."""
     yield root / "README.md"
@@ -220,6 +260,7 @@ def check_pages(root: Path = ROOT, *, folder: Path = KEPT, write: bool = False) 
             path.write_text(fresh, encoding="utf-8")
         elif fresh != text:
             stale.append(f"{path.relative_to(root)}: tables are behind what is kept")
-        stale += [f"{path.relative_to(root)}: {one}" for one in stale_figures(fresh, folder=folder)]
+        behind = (*stale_figures(fresh, folder=folder), *stale_reproductions(fresh))
+        stale += [f"{path.relative_to(root)}: {one}" for one in behind]
     if stale:
         raise StaleFigureError("\n".join(stale))

@@ -17,8 +17,11 @@ from experiments.pages import (
     keep_tables,
     numbers_in,
     stale_figures,
+    stale_reproductions,
     with_kept_tables,
 )
+from experiments.reproduction.results import Kept as Job
+from experiments.reproduction.results import Quantity, Results
 
 
 @pytest.fixture
@@ -95,6 +98,35 @@ def test_a_page_that_is_behind_is_named_and_written_anew(folder, tmp_path):
     page.write_text("of .9<!-- kept one 1: ours; small, ε = 1 -->", encoding="utf-8")
     with pytest.raises(StaleFigureError, match=r"page.md: .9 for '0.83, 1.04'"):
         check_pages(root, folder=folder, write=True)
+
+
+@pytest.fixture
+def report(tmp_path):
+    results = Results(folder=tmp_path)
+    quantity = Quantity(mean=0.8292, error=0.00916, draws=25)
+    results.put("digits", Job({"bayes": quantity}, (), settings="s", draws=25, seconds=1.0))
+    return results
+
+
+@pytest.mark.parametrize(
+    ("said", "is_stale"),
+    [
+        ("82.9<!-- reproduced digits: bayes × 100 -->", False),
+        ("82.8<!-- reproduced digits: bayes × 100 -->", True),
+        ("83<!-- reproduced digits: bayes × 100 -->", False),
+        (".83<!-- reproduced digits: bayes -->", False),
+        ("0.9 %<!-- reproduced digits: bayes ± × 100 -->", False),
+        ("1.0<!-- reproduced digits: bayes ± × 100 -->", True),
+    ],
+)
+def test_figures_of_the_report_are_rounded_as_the_page_does(report, said, is_stale):
+    assert bool(stale_reproductions(said, results=report)) is is_stale
+
+
+def test_what_the_report_has_not_is_no_figure(report):
+    for said in ("3<!-- reproduced digits: papers -->", "3<!-- reproduced other: bayes -->"):
+        with pytest.raises(StaleFigureError, match="the report has no"):
+            stale_reproductions(said, results=report)
 
 
 def test_numbers_are_read_however_they_are_written():
