@@ -7,9 +7,10 @@ import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from test_every_kind import KINDS, release_of
 
-from cloakgp import DPGPRegressor
+from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
 from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe
+from cloakgp.report.facts import as_text
 from cloakgp.report.worth import accuracies, accuracy_section
 
 
@@ -51,6 +52,33 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
         assert claimed == pytest.approx(measured, rel=0.35)
     assert found.error < found.new_error < min(found.nothing, 100)
     assert found.error < found.without
+
+
+def test_typical_errors_of_several_outputs_are_those_of_new_people():
+    """Where all have one spread, in widths of their bounds, as the model says."""
+    claimed, measured = [], []
+    for draw in range(6):
+        rng = np.random.default_rng(draw)
+        X, new = rng.uniform(0, 10, (2, 400, 1))
+        curves = [
+            np.column_stack([50 + 20 * np.sin(at[:, 0]), 5 + 0.3 * at[:, 0]]) for at in (X, new)
+        ]
+        Y, truth = (curve + rng.normal(size=(400, 2)) * [5.0, 0.5] for curve in curves)
+        model = DPGPMultiOutputRegressor(
+            bounds=[(0, 100), (0, 10)], epsilon=2.0, insecure_seed=draw, interval=False, gap=0.05
+        )
+        release = model.fit(X, Y).release_
+        told = release.typical_errors(new)
+        assert told.shape == (400, 2)
+        claimed.append(np.mean(told**2, axis=0))
+        measured.append(np.mean((release.predict(new) - truth) ** 2, axis=0))
+        by_report = [one.new_error for one in accuracies(release)]
+        np.testing.assert_allclose(by_report, np.sqrt(claimed[-1]), rtol=0.2)
+    ratio = np.sqrt(np.mean(measured, axis=0) / np.mean(claimed, axis=0))
+    np.testing.assert_allclose(ratio, 1.0, atol=0.2)
+    text = as_text(describe(release), width=10_000)
+    assert "predictions of output 2 are typically off by" in text
+    assert "one spread among people with equal inputs for all outputs" in text
 
 
 @pytest.mark.parametrize("name", KINDS)

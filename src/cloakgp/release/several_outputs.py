@@ -275,6 +275,25 @@ class MultiOutputRelease(SavedRelease):
         asked = zip(self._new_at(points), map(check_threshold, each), strict=True)
         return points.spread(np.stack([new.above(limit) for new, limit in asked], axis=1))
 
+    def typical_errors(self, X: Any) -> Array:
+        """Return how far each new output at X typically lies from its prediction.
+
+        See `Release.typical_errors`: calibrated, it goes by the noisy counts of each output.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+
+        Returns
+        -------
+        array of shape (P, T)
+            In the units of each output. NaN where a row lacks an input.
+        """
+        points = points_of(self, X)
+        errors = [new.typical_errors() for new in self._new_at(points)]
+        return points.spread(np.stack(errors, axis=1))
+
     def _new_at(self, points: Points) -> list[NewNumbers]:
         """Return new outputs, one by one, at those points that lack nothing."""
         means, sds = self._marginals(points.X, new_output=True)

@@ -54,13 +54,12 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
 def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
     count = len(release.columns.bounds)
     X = known_inputs(release.entries)[::count, :-1]
+    if not len(X):
+        return ()
     mean, sd = release.predict(X, return_std=True)
     names = release.output_names or [f"output {number + 1}" for number in range(count)]
-    return tuple(
-        Accuracy(output=name, error=mean_root(column))
-        for name, column in zip(names, sd.T, strict=True)
-        if len(mean)
-    )
+    found = zip(names, mean.T, sd.T, release.typical_errors(X).T, strict=True)
+    return tuple(Accuracy.expected(*each) for each in found)
 
 
 @accuracies.register
@@ -101,7 +100,9 @@ def accuracy_section(release: object) -> Section | None:
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
         if one_person := each.for_one_person():
-            sure = _how_sure(release) if isinstance(release, Release) else ""
+            sure = ""
+            if isinstance(release, Release | MultiOutputRelease):
+                sure = _how_sure(release)
             facts.append(Fact("for one person", f"{one_person}{sure}"))
         before = "" if each.without is None else f" ({each.without:.3g} before the first question)"
         facts.append(
@@ -129,10 +130,15 @@ def accuracy_section(release: object) -> Section | None:
     return Section("Predictions", (*facts, BASIS))
 
 
-def _how_sure(release: Release) -> str:
+def _how_sure(release: Release | MultiOutputRelease) -> str:
     """Name the source of the spread between people with the same inputs."""
     if release.is_calibrated:
         return " That rests on noisy counts of the distances of values from their predictions."
+    if isinstance(release, MultiOutputRelease):
+        return (
+            " That rests on one spread among people with equal inputs for all outputs, in widths "
+            "of their intervals: each output's own may be larger or smaller."
+        )
     if release.fitted_prior.scatter is not None:
         return (
             " Questions about parts of the rows measured the spread among people with equal "
