@@ -34,7 +34,7 @@ REPRODUCIBLY := CLOAKGP_REPOSITORY=$(REPOSITORY) SOURCE_DATE_EPOCH=1767225600
 
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments reproduction benchmarks peers docs linkcheck dist sbom lock clean
+.PHONY: demo test test-kernels test-lowest lint unit slow experiments reproduction benchmarks peers docs paper linkcheck dist sbom lock clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
@@ -101,6 +101,10 @@ docs: $(VENV)/.installed-docs
 	@rm -rf docs/api
 	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q -b html docs $(OUTPUT)/docs
 	@echo "Pages: $(OUTPUT)/docs/index.html"
+
+## The paper, typeset from kept results.
+paper: $(VENV)/.installed-docs
+	$(BIN)/python -m experiments paper --output-dir $(OUTPUT)
 
 ## Whether what the pages link to elsewhere is there; needs the network.
 linkcheck: $(VENV)/.installed-docs

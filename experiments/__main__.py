@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +12,15 @@ from rich.console import Console
 
 from cloakgp import PrivacyParameterWarning
 from experiments.datasets import DatasetUnavailableError
-from experiments.framework import all_experiments, command_of, console, table_titled
+from experiments.framework import (
+    OutputDir,
+    all_experiments,
+    command_of,
+    console,
+    table_titled,
+)
 from experiments.pages import StaleFigureError, check_pages
+from experiments.paper import typeset
 
 app = typer.Typer(
     help="The papers' tables and figures, computed again. Tables are looked for in the folder that "
@@ -47,6 +55,12 @@ def list_experiments() -> None:
 def write_pages() -> None:
     """Write the kept tables of all pages anew; name figures in sentences that differ."""
     check_pages(write=True)
+
+
+@app.command("paper")
+def typeset_paper(output_dir: OutputDir = Path("output")) -> None:
+    """Typeset the paper, with the figures of kept results."""
+    console.print(f"wrote {typeset(output_dir)}")
 
 
 def main() -> None:
