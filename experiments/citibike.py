@@ -48,6 +48,7 @@ from experiments.framework import Experiment, Progress, Tick, no_tick, table_tit
 BAYES_LENGTHSCALES = citibike_folds.LENGTHSCALES[:-1]
 COLUMNS: tuple[float | None, ...] = (None, *citibike_folds.EPSILONS)
 SIMPLE, INTEGRAL = "simple binning", "integral binning"
+KNOWN = "integral binning, known noise"
 PUBLISHED_NAMES = {
     "cloaking": f"cloaking, {PAPERS_NOISE.name}",
     INTEGRAL: f"{INTEGRAL}, Laplace as the paper",
@@ -150,7 +151,11 @@ def errors_of_fold(
     for count in scale.bins:
         bins = Bins.over(fold.X, bins=count, ranges=box)
         binned = binning_errors(fold, bins=bins, draws=draws, seed=seed)
-        for kind, method in (("integral", INTEGRAL), ("simple", SIMPLE)):
+        for kind, method in (
+            ("integral", INTEGRAL),
+            ("integral, known noise", KNOWN),
+            ("simple", SIMPLE),
+        ):
             for name, errors in binned[kind].items():
                 found[Key(f"{method}, {name}", grid_name(count))] = errors
     if number >= scale.bayes_folds:

@@ -15,8 +15,9 @@ visitors ride longer, and with them it is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -358,7 +359,7 @@ HISTOGRAM_NOISES: tuple[tuple[str, NoiseName], ...] = (
 def binning_errors(
     fold: Fold, *, bins: Bins, draws: int, seed: Seed
 ) -> dict[str, dict[str, ByBudget]]:
-    """Return errors of simple and of integral binning, by noise; both of the same releases.
+    """Return errors of simple and both integral binnings, by noise; all of the same releases.
 
     Simple binning with Laplace noise is the paper's: nothing is clipped, and bins without rows get
     the mean of the training rows, un-noised, which leaks it. With Gaussian noise it is
@@ -377,20 +378,19 @@ def binning_errors(
     boxes = bins.boxes(occupancy.cells)
     cells = bins.cells(fold.X_query)
 
-    def integral_error(bin_means: Array, noise_sd: float) -> float:
-        weights = integral_weights(
-            boxes, occupancy.counts, X_query=fold.X_query, prior=prior, noise_sd=noise_sd
-        )
+    def integral_error(kind: str, bin_means: Array, noise_sd: float) -> float:
+        variances = INTEGRALS[kind](prior, occupancy.counts, noise_sd)
+        weights = integral_weights(boxes, variances, X_query=fold.X_query, prior=prior)
         return root_mean_square(prior.mean + weights @ (bin_means - prior.mean) - fold.truth)
 
     unnoised = means_in_bins(cells, known=occupancy.cells, means=means, elsewhere=population)
     simple_unnoised = root_mean_square(unnoised - fold.truth)
-    integral_unnoised = integral_error(means, 0.0)
     simple: dict[str, ByBudget] = {}
-    integral: dict[str, ByBudget] = {}
+    integral: dict[str, dict[str, ByBudget]] = {kind: {} for kind in INTEGRALS}
     for name, noise in HISTOGRAM_NOISES:
         simple[name] = {None: [simple_unnoised]}
-        integral[name] = {None: [integral_unnoised]}
+        for kind, by_noise in integral.items():
+            by_noise[name] = {None: [integral_error(kind, means, 0.0)]}
         for epsilon in EPSILONS:
             histograms = [
                 release_histogram(
@@ -411,10 +411,12 @@ def binning_errors(
                 )
                 for histogram in histograms
             ]
-            integral[name][epsilon] = [
-                integral_error(histogram.means, histogram.noise_sd) for histogram in histograms
-            ]
-    return {"simple": simple, "integral": integral}
+            for kind, by_noise in integral.items():
+                by_noise[name][epsilon] = [
+                    integral_error(kind, histogram.means, histogram.noise_sd)
+                    for histogram in histograms
+                ]
+    return {"simple": simple, **integral}
 
 
 def means_in_bins(cells: Indices, *, known: Indices, means: Array, elsewhere: float) -> Array:
@@ -440,30 +442,65 @@ def means_in_bins(cells: Indices, *, known: Indices, means: Array, elsewhere: fl
     return np.where(known[at] == cells, means[at], elsewhere)
 
 
-def integral_weights(
-    boxes: Array, counts: Array, *, X_query: Array, prior: ExactPrior, noise_sd: float
-) -> Array:
+def one_variance(prior: ExactPrior, counts: Array, noise_sd: float) -> Array:
+    """Return the noise variance of each bin's mean as one for all: that of the prior, shape (m,).
+
+    The 2018 paper and its supplement state no other.
+
+    Parameters
+    ----------
+    prior : ExactPrior
+    counts : array of shape (m,)
+    noise_sd : float
+        Of each noisy sum; not looked at.
+    """
+    del noise_sd
+    return np.full(len(counts), float(prior.noise_variance))
+
+
+def known_variances(prior: ExactPrior, counts: Array, noise_sd: float) -> Array:
+    """Return the known noise variance of each bin's mean, σ_n²/n + s²/n², shape (m,).
+
+    Not the paper's: what `DPIntegralHistogramRegressor` does.
+
+    Parameters
+    ----------
+    prior : ExactPrior
+    counts : array of shape (m,)
+        n.
+    noise_sd : float
+        s, of each noisy sum; 0 without privacy.
+    """
+    found: Array = prior.noise_variance / counts + np.square(noise_sd / counts)
+    return found
+
+
+# Integral binning: as the paper has it, and with what is known of every bin.
+INTEGRALS: Mapping[str, Callable[[ExactPrior, Array, float], Array]] = MappingProxyType(
+    {"integral": one_variance, "integral, known noise": known_variances}
+)
+
+
+def integral_weights(boxes: Array, variances: Array, *, X_query: Array, prior: ExactPrior) -> Array:
     """Return the linear map from bin means to the posterior mean at points, shape (P, m).
 
-    A bin's mean is the average of the latent function over its box with noise of variance
-    σ_n²/n + s²/n² (2018 paper, supplement, "integral kernel"). Of the noisy means of
-    `release_histogram` this gives what `DPIntegralHistogramRegressor` predicts with learn=None,
+    A bin's mean is the average of the latent function over its box (2018 paper, supplement,
+    "integral kernel") with noise. Of the noisy means of `release_histogram` with
+    `known_variances` this gives what `DPIntegralHistogramRegressor` predicts with learn=None,
     without a matrix over the rows.
 
     Parameters
     ----------
     boxes : array of shape (m, 2D)
         Of the bins that hold rows.
-    counts : array of shape (m,)
+    variances : array of shape (m,)
+        Of the noise of each bin's mean.
     X_query : array of shape (P, D)
     prior : ExactPrior
         Over boxes.
-    noise_sd : float
-        Of each noisy sum; 0 without privacy.
     """
     covariance = prior.row_covariance(boxes, boxes.copy())
-    noise = prior.noise_variance / counts + np.square(noise_sd / counts)
-    covariance[np.diag_indices(len(boxes))] += noise
+    covariance[np.diag_indices(len(boxes))] += variances
     crossed = prior.cross_covariance(points_as_boxes(X_query), boxes)
     solved = linalg.cho_solve(linalg.cho_factor(covariance, lower=True), crossed.T)
     return np.asarray(solved.T, dtype=np.float64)

@@ -55,6 +55,8 @@ PAPERS_SCALE = 28.53
 # A point a year; the paper has 200 points over an interval that it does not print.
 AGES = np.linspace(-20.0, 150.0, 171)
 POINTS = AGES[:, None]
+# The oldest woman is 88 years old.
+BEYOND = np.linspace(89.0, 200.0, 112)
 SHOWN_AGES = (0, 25, 50, 75, 100)
 DRAWN_RELEASES = 8
 # For what is independent of all outputs and protects nothing: public, and no privacy noise.
@@ -113,6 +115,34 @@ def papers_noise(prior: Prior, X: Array, *, epsilon: float) -> PapersNoise:
         true_epsilon=gaussian_epsilon(mu, BUDGET.delta),
         tight_delta=gaussian_delta(1.0 / multiplier, epsilon),
     )
+
+
+def bounds_of_two(apart: float) -> rkhs.SensitivityBounds:
+    """Return how far one of two outputs can move a function, with next to no noise in the prior.
+
+    Parameters
+    ----------
+    apart : float
+        Years between the two.
+    """
+    prior = ExactPrior(kernel=RBF(kung2018.LENGTHSCALE), noise_variance=1e-6, mean=0.0)
+    return rkhs.sensitivity_bounds(prior, np.array([[50.0], [50.0 + apart]]))
+
+
+def cloaking_beyond(women: pd.DataFrame) -> dict[str, Array]:
+    """Return sds of cloaked heights at the ages `BEYOND` the oldest woman's, by noise, in cm.
+
+    Asked for every age from −20 to the last of these.
+    """
+    X, y, prior = _table(women)
+    points = np.arange(AGES[0], BEYOND[-1] + 1.0)[:, None]
+    found = {}
+    for noise in (PAPERS_NOISE, TRACE_NOISE):
+        cloaked = Cloaked.designed(X, points, prior=prior, noise=noise)
+        found[f"cloaking, {noise.name}"] = noise_sd(cloaked.released(y, budget=BUDGET))[
+            -len(BEYOND) :
+        ]
+    return found
 
 
 def function_curve(women: pd.DataFrame, *, epsilon: float, in_full: bool) -> Curve:

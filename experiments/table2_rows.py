@@ -144,6 +144,12 @@ def largest_spread_of_printed_rows() -> tuple[float, int]:
     return max(spreads), len(by_matrix)
 
 
+def share_near_the_best(*, within: float = 0.3) -> float:
+    """Return which share of printed errors is at most so much larger than the least."""
+    errors = np.array([error for _, error in PUBLISHED_ROWS.values()])
+    return float(np.mean(errors <= (1.0 + within) * errors.min()))
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Every configuration's probability and errors, each array of shape (80,), in `GRID`'s order.

@@ -23,7 +23,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 def introduction(results: Results) -> tuple[str, ...]:
     """Return what is said before anything else."""
     return (
-        "Every table, figure and quoted number of both papers, the supplement, the talk and the "
+        "Tables, figures and quoted numbers of both papers, the supplement, the talk and the "
         "note on the Laplace mechanism, in their order. Published: as printed. Reproduced: the "
         "papers' mechanism with the papers' settings, run here, with the noise at the optimum "
         "that their descent looks for. Authors' code: their package dp4gp, run for this project, "

@@ -135,10 +135,9 @@ def test_integral_weights_give_the_estimators_predictions(fold, noise):
     histogram = model.histogram_
     weights = citibike_folds.integral_weights(
         histogram.bins.boxes(histogram.cells),
-        histogram.counts,
+        citibike_folds.known_variances(prior, histogram.counts, histogram.noise_sd),
         X_query=fold.X_query,
         prior=prior,
-        noise_sd=histogram.noise_sd,
     )
     ours = prior.mean + weights @ (histogram.means - prior.mean)
     np.testing.assert_allclose(ours, model.predict(fold.X_query), rtol=1e-6)

@@ -49,6 +49,10 @@ def claims(_: int) -> Found:
                 f"tight delta at {epsilon:g}": claimed.tight_delta,
             }
         )
+    for apart in (1.0, 0.01):
+        bounds = functional.bounds_of_two(apart)
+        name = f"two rows {apart:g} apart"
+        found |= exactly(**{name: bounds.signed, f"{name}, exact": bounds.exact})
     return Found(found)
 
 
@@ -60,9 +64,18 @@ def sds(_: int) -> Found:
     found: dict[str, Quantity] = {}
     for name, sd in functional.sds_by_age(women).items():
         found |= exactly(**{f"{name}, rms": rms(sd[at])})
-        for age in (50, 100, 150):
+        for age in (50, 150):
             place = int(age - functional.AGES[0])
             found |= exactly(**{f"{name}, {age} years": float(sd[place])})
+    for name, sd in functional.cloaking_beyond(women).items():
+        beyond = functional.BEYOND
+        found |= exactly(
+            **{
+                f"{name}, greatest at": float(beyond[sd.argmax()]),
+                f"{name}, greatest": float(sd.max()),
+                f"{name}, 200 years": float(sd[-1]),
+            }
+        )
     drawn = experiment.figures(experiment.compute(quietly))
     return Found(
         found,

@@ -11,7 +11,11 @@ from experiments.reproduction.jobs.base import Found, Job, exactly, of_errors
 from experiments.reproduction.results import Quantity
 
 NOISES = {"papers": PAPERS_NOISE.name, "trace": TRACE_NOISE.name}
-WAYS = {"simple": kung_binning.SIMPLE, "integral": kung_binning.INTEGRAL}
+WAYS = {
+    "simple": kung_binning.SIMPLE,
+    "integral": kung_binning.INTEGRAL,
+    "known": kung_binning.KNOWN,
+}
 HISTOGRAMS = {"Laplace": kung_binning.LAPLACE, "Gaussian": kung_binning.GAUSSIAN}
 COUNTS = ("published", "cited", "papers", "exact")
 STATISTICS = ("one", "copies", "groups", "contrasts")

@@ -82,7 +82,7 @@ def binning(bins: int, folds: int) -> Found:
         for _, fold in numbered(trips, folds)
     ]
     found: dict[str, Quantity] = {}
-    for kind in ("integral", "simple"):
+    for kind in ("simple", *citibike_folds.INTEGRALS):
         for noise, short in HISTOGRAMS.items():
             found |= averaged([one[kind][noise] for one in computed], name=f"{kind}, {short}")
     return Found(found)

@@ -347,6 +347,18 @@ FUTURE = Item(
             for inputs in ("1d", "2d")
         ),
         Row(
+            "FITC's uncertainty against that of a subset of the rows",
+            "better",
+            Missing("said without a figure, and not computed here"),
+            Said(""),
+        ),
+        Row(
+            "inducing inputs placed by KL divergence sit on outliers, and need massive noise",
+            "said",
+            Missing("no figure is printed, and this was not computed"),
+            Said(""),
+        ),
+        Row(
             "choosing the number of inducing inputs privately",
             "suggested",
             NOT_MEASURED,

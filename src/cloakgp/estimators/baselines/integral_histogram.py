@@ -1,10 +1,10 @@
 r"""Integral histogram: a Gaussian process fitted to noisy bin sums, with the integral kernel.
 
 Each bin's noisy mean is an average of the latent function over the bin, as if the rows in it were
-spread evenly, plus observation noise of variance σ_n²/n for its n rows, plus privacy noise of
-variance s²/n² (2018 paper, supplement, "integral kernel"). In the words of a `Release`: every row's
-input is the box of its bin instead of a point, the kernel is `IntegralRBF`, and the questions are
-the bins' sums.
+spread evenly (2018 paper, supplement, "integral kernel"), plus observation noise of variance σ_n²/n
+for its n rows, plus privacy noise of variance s²/n², which the paper does not state. In the words
+of a `Release`: every row's input is the box of its bin instead of a point, the kernel is
+`IntegralRBF`, and the questions are the bins' sums.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], BinnedBaseline):
     Notes
     -----
     Mechanism: `cloakgp.estimators.baselines.histogram.release_histogram`; all that follows sees its
-    result alone. Model: the 2018 paper's supplement, "integral kernel".
+    result alone. Kernel: the 2018 paper's supplement, "integral kernel".
 
     Examples
     --------
