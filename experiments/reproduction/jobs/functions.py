@@ -11,13 +11,16 @@ from cloakgp.privacy.accounting import (
     papers_noise_multiplier,
 )
 from experiments import functional, kung, kung2018
+from experiments.cloaking import PAPERS_NOISE, Cloaked
 from experiments.datasets import load_kung
+from experiments.descent import descend
 from experiments.framework import quietly
 from experiments.reproduction.jobs.base import Found, Job, exactly, rms
 from experiments.reproduction.results import Quantity
 
 # Published in its footnote, and in its caption and the talk.
 FOOTNOTE, CAPTION = 50.0, 100.0
+ASKED_AGES, DESCENT_STEPS = 20, (100, 2_000)
 
 
 def constants(_: int) -> Found:
@@ -86,8 +89,45 @@ def sds(_: int) -> Found:
     )
 
 
+def descents(starts: int) -> Found:
+    """Return the noise of the papers' descents beside that of the optimum that they look for."""
+    X = load_kung(male=False)[["age"]].to_numpy(dtype=float)
+    asked = np.linspace(0.0, 90.0, ASKED_AGES)[:, None]
+    optimum = Cloaked.designed(X, asked, prior=kung2018.prior_for(X), noise=PAPERS_NOISE)
+    least = rms(np.linalg.norm(optimum.design.reconstruction, axis=1))
+    found: dict[str, Quantity] = {}
+    for steps in DESCENT_STEPS:
+        for stays_positive, name in ((False, "as printed"), (True, "kept above zero")):
+            made = [
+                descend(
+                    optimum.cloaking,
+                    rng=np.random.default_rng(start),
+                    steps=steps,
+                    stays_positive=stays_positive,
+                )
+                for start in range(starts)
+            ]
+            excess = np.array([one.rms for one in made]) / least - 1.0
+            found[f"{name}, {steps}"] = Quantity.of(excess)
+            found |= exactly(
+                **{
+                    f"{name}, {steps}, most": float(excess.max()),
+                    f"{name}, {steps}, least": float(excess.min()),
+                    f"{name}, {steps}, converged": float(np.mean([one.converged for one in made])),
+                }
+            )
+    return Found(found)
+
+
 KUNG = "287 women, kernel variance 25.7² cm², ℓ = 25 years, noise variance 0.3 of it, d = 100 cm"
 JOBS = (
+    Job(
+        "descent",
+        f"287 women, kernel and noise variances as functions, {ASKED_AGES} ages from 0 to 90; "
+        "from ten random starts",
+        10,
+        descents,
+    ),
     Job("constants", "ε = 1, δ = 0.01", 0, constants),
     Job("function-claims", f"{KUNG}, δ = 0.01", 0, claims),
     Job(
