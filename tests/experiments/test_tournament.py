@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
+from experiments.rivals.report import markdown_of, with_blocks
 from experiments.tournament import analysis, cells, command, entries, protocol, report, tuning
 from experiments.tournament.cells import Budget, Cells, Place, budgets
 from experiments.tournament.entries import OURS, Deal, Entry, Told
@@ -364,6 +365,27 @@ def test_all_blocks_have_a_place_on_the_page():
     ]
     for name in named:
         assert f"<!-- begin {name} -->" in page
+
+
+@pytest.mark.slow
+def test_the_page_is_what_is_laid_out_of_the_kept_cells():
+    page = (command.FOLDER.parents[1] / "docs" / "tournament.md").read_text(encoding="utf-8")
+    written = {
+        name: "\n\n".join(map(markdown_of, laid_out))
+        for kind, tables in command.KINDS.items()
+        for name, laid_out in report.blocks(
+            Cells(command.KEPT / f"{kind}.jsonl"), tables, kind=kind, of=budgets()
+        ).items()
+    }
+    assert with_blocks(page, written) == page
+
+
+def test_kept_cells_were_measured_by_what_is_committed():
+    for kind in command.KINDS:
+        path = command.KEPT / f"{kind}.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        commits = {json.loads(line)["commit"] for line in lines}
+        assert not [one for one in commits if one.endswith("+") or one == "unknown"]
 
 
 def test_a_page_says_by_what_it_is_headed():
