@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -81,6 +82,17 @@ def polynomials(split: Split, *, degree: int, ranked: bool) -> Features:
     return Features(made.fit_transform(fitted), made.transform(test))
 
 
+def monomials(inputs: int, *, degree: int) -> int:
+    """Return how many monomials up to a degree there are, without making them.
+
+    Examples
+    --------
+    >>> monomials(2, degree=2)
+    6
+    """
+    return math.comb(inputs + degree, degree)
+
+
 def eigenfeatures(split: Split, *, count: int) -> Features:
     """Return the directions in which the default prior varies most over the rows, by their sds."""
     prior = choose_prior(split.X, bounds=OutputBounds(-0.5, 0.5))
@@ -102,9 +114,9 @@ def noisy_polynomials(split: Split, setting: Setting) -> Predictions:
     """
     found = {}
     for degree, ranked in product(DEGREES, (False, True)):
-        plain = polynomials(split, degree=degree, ranked=ranked)
-        if plain.count > MOST_FEATURES:
+        if monomials(split.X.shape[1], degree=degree) > MOST_FEATURES:
             continue
+        plain = polynomials(split, degree=degree, ranked=ranked)
         uncorrelated = plain.orthonormal()
         kinds = {
             "as they are": plain,
@@ -177,8 +189,8 @@ def boosted_sums(split: Split, setting: Setting) -> Predictions:
 
 def _boosted_features(split: Split) -> Iterator[tuple[str, Features]]:
     for degree in (1, 2, 3):
-        made = polynomials(split, degree=degree, ranked=True)
-        if made.count <= MOST_FEATURES:
+        if monomials(split.X.shape[1], degree=degree) <= MOST_FEATURES:
+            made = polynomials(split, degree=degree, ranked=True)
             yield f"polynomials of degree {degree}", made.orthonormal()
     for count in EIGENFEATURES:
         yield f"{count} eigenfeatures", eigenfeatures(split, count=count)
