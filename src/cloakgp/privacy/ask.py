@@ -190,6 +190,10 @@ class NoisySums(Protocol):
     Who puts a question to it sees no private entry, and no sum without noise.
     """
 
+    @property
+    def noise_ratio(self) -> float:
+        """The sd of all that custodians add, over that of the noise of the budget; at least 1."""
+
     def noisy_sums(
         self,
         columns: Callable[[Array], Array],
@@ -556,12 +560,14 @@ def ask_chunks(
             columns, bound=bound, question=question, epsilon=epsilon, delta=delta
         )
         values = noisy_sums.astype(np.float64).reshape(shape) * grid.step
+        noise_sd = grid.noise_sd * rows.noise_ratio
     else:
+        noise_sd = grid.noise_sd
         integers = _sums_of_chunks(rows, columns, bound=bound, question=question, grid=grid)
         values = with_noise(integers, grid=grid, insecure_seed=insecure_seed)
     return Answers(
         values=values,
-        noise_sd=grid.noise_sd,
+        noise_sd=noise_sd,
         guarantee=_stated(guarantee, question),
         insecure=insecure_seed is not None,
         noise=law.name,
@@ -626,13 +632,6 @@ def ask_share(
         sharers=sharers,
         hide=hide,
     )
-
-
-def guarantee_of_question(
-    bound: StrategyBound, *, question: Question, epsilon: float, delta: float
-) -> Guarantee:
-    """Return the guarantee of answers to a question, before it is asked."""
-    return _calibrated(bound, question=question, epsilon=epsilon, delta=delta)[1]
 
 
 def _calibrated(
