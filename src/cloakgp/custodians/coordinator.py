@@ -174,8 +174,8 @@ class Coordinator:
                 raise CustodiansError(f"{name} is none of the sites that are asked")
         if self._exchange.get(question_file(attempt, 1, COMPLETE)) is not None:
             raise CustodiansError(
-                "all sites have answered a question, and its answer may be known: wait for them, or "
-                "make a new plan, which costs its own budget"
+                "all sites have answered a question, and its answer may be known: wait for them, "
+                "or make a new plan, which costs its own budget"
             )
         left = tuple(name for name in members if name not in dropped)
         check_colluding(self.plan.colluding, sites=len(left))
@@ -219,7 +219,9 @@ class Coordinator:
     def _inputs_of(self, member: Member) -> Array:
         content = self._exchange.get(inputs_file(member.name))
         if content is None or digest_of(content) != member.inputs:
-            raise CustodiansError(f"the public inputs of {member.name} are not those it joined with")
+            raise CustodiansError(
+                f"the public inputs of {member.name} are not those it joined with"
+            )
         return inputs_from_bytes(content, shape=(member.rows, len(self.plan.input_names)))
 
 

@@ -105,9 +105,8 @@ class Plan:
         """
         given, usual = estimator.get_params(), _usual()
         for name, value in given.items():
-            if name not in STATED and "__" not in name and value is not usual[name]:
-                if value != usual[name]:
-                    raise CustodiansError(f"several custodians do not fit with {name}={value!r}")
+            if name not in STATED and "__" not in name and value != usual[name]:
+                raise CustodiansError(f"several custodians do not fit with {name}={value!r}")
         plan = cls(
             sites=tuple(sites),
             colluding=colluding,

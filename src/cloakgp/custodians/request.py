@@ -134,9 +134,9 @@ class Request:
         # Written so that NaN fails.
         if not 0 < self.longest < float("inf"):
             raise ValueError("its columns have no length")
-        if self.rule is not None and self.prior is None:
-            if not isinstance(self.question, RowQuestion):
-                raise ValueError("its rule goes by nothing")
+        ruled = self.rule is not None and self.prior is None
+        if ruled and not isinstance(self.question, RowQuestion):
+            raise ValueError("its rule goes by nothing")
 
     @property
     def numbers(self) -> int:

@@ -37,7 +37,7 @@ from cloakgp.custodians.files import (
     opening_of,
     question_file,
 )
-from cloakgp.custodians.journal import KEY, Drawn, Journal, SiteFolder, attempt_of, question_key
+from cloakgp.custodians.journal import KEY, Drawn, SiteFolder, attempt_of, question_key
 from cloakgp.custodians.masks import SiteKey
 from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
 from cloakgp.custodians.request import Request
@@ -156,7 +156,7 @@ class Site:
             return
         number, members = 1, attempt[1]
         while (content := self._get(attempt[0], number, REQUEST)) is not None:
-            request = self._request(content, plan, roster, attempt=attempt[0], number=number)
+            request = self._request(content, roster, attempt=attempt[0], number=number)
             keys = {name: roster.of(name).key for name in members}
             yield "answered", partial(self._answer, content, request, plan, keys=keys)
             yield "opened", partial(self._open, content, request)
@@ -188,8 +188,8 @@ class Site:
         names = tuple(self._rows.input_names)
         if names and names != plan.input_names:
             raise CustodiansError(
-                f"the plan is about {', '.join(plan.input_names)}, in this order, and the rows have "
-                f"{', '.join(names)}"
+                f"the plan is about {', '.join(plan.input_names)}, in this order, and the rows "
+                f"have {', '.join(names)}"
             )
         if self._rows.n_inputs != len(plan.input_names):
             raise CustodiansError(
@@ -207,9 +207,7 @@ class Site:
             raise CustodiansError(f"the {what} is another than this site agreed to")
         if not known:
             self.folder.save(
-                replace(journal, plan=digest)
-                if what == "plan"
-                else replace(journal, roster=digest)
+                replace(journal, plan=digest) if what == "plan" else replace(journal, roster=digest)
             )
 
     def _join(self, plan: Plan) -> bool:
@@ -268,9 +266,7 @@ class Site:
                     counting.void(self._ledger, self._account_of(key))
         return (latest, members) if self.name in members else None
 
-    def _request(
-        self, content: bytes, plan: Plan, roster: Roster, *, attempt: int, number: int
-    ) -> Request:
+    def _request(self, content: bytes, roster: Roster, *, attempt: int, number: int) -> Request:
         request = Request.from_bytes(content)
         members = names_from_bytes(self._exchange.get(attempt_file(attempt)) or b"")
         if (
@@ -356,9 +352,7 @@ class Site:
             self.folder.save(journal.with_question(key, replace(drawn, opened=True)))
         if self._ledger is not None:
             hidden = Hidden.from_bytes(kept).integers(count=request.numbers)
-            counting.commit(
-                self._account_of(key), hidden, budget=(request.epsilon, request.delta)
-            )
+            counting.commit(self._account_of(key), hidden, budget=(request.epsilon, request.delta))
         own = SiteKey.kept(self.folder.path / KEY)
         name = question_file(request.attempt, request.number, opening_of(self.name))
         new = self._exchange.get(name) is None

@@ -119,8 +119,8 @@ Theorem
 Argument
     A share is one of n, n the number of custodians less those that may collude. Of the sum of all,
     those who collude can take off what they added themselves: there are at least n other shares in
-    it, which are the noise of `ask_chunks`, and independent further ones. So what they know of it is
-    post-processing of answers with that noise. That they know no more than the sum is the masks'
+    it, which are the noise of `ask_chunks`, and independent further ones. So what they know of it
+    is post-processing of answers with that noise. That they know no more than the sum is the masks'
     affair.
 """
 

@@ -11,6 +11,7 @@ the operating system's randomness, in integer arithmetic, too.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable
 from fractions import Fraction
@@ -277,9 +278,9 @@ def share_of_scale(scale: float, *, sharers: int) -> float:
     >>> share_of_scale(6.0, sharers=4)
     3.0
     """
-    share = scale / sharers**0.5
+    share = scale / math.sqrt(sharers)
     while Fraction(share) ** 2 * sharers < Fraction(scale) ** 2:
-        share = float(np.nextafter(share, np.inf))
+        share = math.nextafter(share, math.inf)
     return share
 
 

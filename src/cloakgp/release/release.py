@@ -32,8 +32,8 @@ from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
-from cloakgp.release.custodians import Custodians
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
+from cloakgp.release.custodians import Custodians
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn

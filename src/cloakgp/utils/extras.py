@@ -52,8 +52,8 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger", "client", "custodians",
-        "service"}
+    name : str
+        A key of `MODULES`.
 
     Raises
     ------

@@ -4,9 +4,9 @@ Shares
 ------
 n custodians add discrete Gaussian noise of scale s ≥ τ/√n each. Their sum is no discrete Gaussian,
 and close to one: the max divergence, either way, between a number of the sum and one of scale √n s
-is at most 10 Σ_{j<n} e^(−2π² s² j/(j+1)) ≤ 10 n e^(−π² s²) (Kairouz, Liu and Steinke 2021, *The
-distributed discrete Gaussian mechanism for federated learning with secure aggregation*, §3, of the convolution
-of many discrete Gaussians).
+is at most 10 Σ_{j<n} e^(−2π² s² j/(j+1)) ≤ 10 n e^(−π² s²), for s² ≥ ¼ (Kairouz, Liu and Steinke
+2021, *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*,
+§3, on the convolution of many discrete Gaussians).
 Over k numbers it is k times that, η, and what is (ε, δ)-DP with the one is (ε + 2η, e^η δ)-DP with
 the other. Shares have at least 2¹⁰ steps (`cloakgp.privacy.sampler.LEAST_SHARE`), so that η < k n
 e^(−10⁷): some millions of decimal places below the 2⁻⁵⁰ by which the scale of every grid is larger

@@ -164,7 +164,7 @@ class LaplaceNoise(PureNoise, AbsoluteNoise):
     def add_share(
         self, integers: Integers, *, scale: float, sensitivity: int, sharers: int, hide: Hide
     ) -> Integers:
-        """Add a difference of Pólya numbers: n of them are one draw, see `cloakgp.privacy.polya`."""
+        """Add a difference of Pólya numbers, as `cloakgp.privacy.polya` says."""
         return add_share_of_laplace(
             integers, scale=scale, sensitivity=sensitivity, sharers=sharers, hide=hide
         )
