@@ -40,7 +40,7 @@ class SiteKeeper:
 
     Attributes
     ----------
-    spent : Amount
+    spent : tuple of Cost
         Of all other questions.
     limit : (float, float)
         The plan's budget.
@@ -56,7 +56,7 @@ class SiteKeeper:
         That in force, if there is no account.
     """
 
-    spent: Amount
+    spent: tuple[Cost, ...]
     limit: Budget
     noted: bool
     note: Callable[[Cost], None]
@@ -113,10 +113,7 @@ class SiteCharge:
         SpendingError
             If it is beyond the plan's budget, or the ledger refuses.
         """
-        rule, pending = filter_of(self.keeper.limit), Amount.of(cost)
-        first = self.keeper.spent == Amount()
-        whole = self.keeper.spent + pending
-        if not (rule.accepts(whole) or (first and rule.takes_whole(pending))):
+        if not _has_room(self.keeper.limit, *self.keeper.spent, cost):
             raise SpendingError(
                 "this question and those before it are more than the plan's budget: nothing was "
                 "drawn"
@@ -143,6 +140,16 @@ class SiteCharge:
         # What was reserved and not drawn is drawn by the next try, under the same charge.
         if self.keeper.account is None or (failed and not self.charged):
             self.inner.close(failed=failed)
+
+
+def _has_room(limit: Budget, *costs: Cost) -> bool:
+    """Return whether questions are within a budget, each of which earlier answers may have chosen.
+
+    By its filter; or because one plan takes the budget whole, as one charge of an account may.
+    """
+    rule, total = filter_of(limit), sum(map(Amount.of, costs), start=Amount())
+    fixed = len(costs) <= 1 or not (total.laplace or total.pure)
+    return rule.accepts(total) or (fixed and rule.takes_whole(total, draws=len(costs)))
 
 
 def commit(account: Account, published: NDArray[np.int64], *, budget: Budget) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from cloakgp.custodians.errors import CustodiansError
 from cloakgp.custodians.plan import read_json
-from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import Cost
 from cloakgp.utils.files import PERSONAL, reserve_file
 
@@ -60,21 +59,18 @@ class Journal:
     attempt: int = 0
     questions: Mapping[str, Drawn] = field(default_factory=dict)
 
-    def spent(self, *, without: str = "") -> Amount:
-        """Return the cost of all that was opened, or may be opened still.
+    def spent(self, *, without: str) -> tuple[Cost, ...]:
+        """Return the costs of all that was opened, or may be opened still.
 
         Parameters
         ----------
         without : str
             The key of a question that does not count.
         """
-        return sum(
-            (
-                Amount.of(drawn.cost)
-                for key, drawn in self.questions.items()
-                if key != without and (drawn.opened or attempt_of(key) == self.attempt)
-            ),
-            start=Amount(),
+        return tuple(
+            drawn.cost
+            for key, drawn in self.questions.items()
+            if key != without and (drawn.opened or attempt_of(key) == self.attempt)
         )
 
     def with_question(self, key: str, drawn: Drawn) -> Journal:
