@@ -78,9 +78,9 @@ def test_an_account_without_room_refuses_before_the_draw(alone, ledger):
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_several_questions_are_the_plans_budget_together(tmp_path, ledger, noise):
     ward = Ward(tmp_path / "others", plan=plan_of(noise=noise, **TWO_QUESTIONS))
-    ward.sites["west"] = ward_of(
-        tmp_path, ledger, plan=ward.plan, exchange=ward.exchange
-    ).sites["west"]
+    ward.sites["west"] = ward_of(tmp_path, ledger, plan=ward.plan, exchange=ward.exchange).sites[
+        "west"
+    ]
     release = ward.finish()
     assert len(release.measurements) == 2
     found = standing(ledger)
@@ -115,7 +115,7 @@ def test_the_coordinator_counts_nothing(tmp_path, ledger):
     assert set(ward.sites) == set(NAMES)
 
 
-def test_a_lost_folder_is_not_drawn_for_again(alone, ledger, tmp_path):
+def test_a_lost_folder_is_not_drawn_for_again(alone, tmp_path):
     """The ledger knows of what was drawn and opened; nobody can draw other noise for it."""
     alone.finish()
     (tmp_path / "sites" / "west" / "journal.json").unlink()

@@ -60,7 +60,7 @@ def test_no_fewer_than_all_add_up_to_anything(keys, values):
 
 
 def test_an_unopened_mask_hides_the_sum(keys, values):
-    """All others are opened, and their pairs' masks cancel: what is left is uniform all the same."""
+    """All others are opened, and the masks of pairs cancel: what is left is uniform."""
     hidden, seeds = hidden_of(keys, values), seeds_of(keys)
     found = open_sum(hidden, {**seeds, "c": bytes(32)})
     exact = sum(values[name].view(np.uint64) for name in NAMES).view(np.int64)

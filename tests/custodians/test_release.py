@@ -41,7 +41,7 @@ def quiet(monkeypatch):
 
         return add
 
-    def of_laplace(count, **settings):
+    def of_laplace(_, **settings):
         return Cost.of_pure("laplace", **settings)
 
     def of_gaussian(count, **settings):
@@ -52,15 +52,16 @@ def quiet(monkeypatch):
     return drawn
 
 
+@pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("settings", [ONE_QUESTION, TWO_QUESTIONS])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_the_answers_are_those_of_one_table(settings, noise, quiet, monkeypatch):
+def test_the_answers_are_those_of_one_table(settings, noise, monkeypatch):
     """But for the noise, and for the rounding of each site's sums."""
     plan = plan_of(noise=noise, colluding=0, **settings)
     tables = {name: rows_of(part) for part, name in enumerate(NAMES)}
     found = simulate(plan, tables)
     for law in (laplace.LaplaceNoise, gaussian.GaussianNoise):
-        monkeypatch.setattr(law, "add", lambda self, integers, **_: integers)
+        monkeypatch.setattr(law, "add", lambda _, integers, **__: integers)
     order = np.concatenate([np.arange(part, 30, 3) for part in range(3)])
     alone = plan.estimator().fit_rows(ArrayRows(X[order], Y[order], jobs=1)).release_
     assert found.guarantee == alone.guarantee
@@ -411,10 +412,8 @@ def test_a_coordinator_that_asks_more_than_the_plan_is_refused(tmp_path, monkeyp
     """A plan of ε = 1, and a coordinator that fits with 2."""
     ward = Ward(tmp_path)
     ward.step()
-    dishonest = DPGPRegressor(
-        bounds=(-2, 2), epsilon=2.0, delta=1e-5, **ONE_QUESTION
-    )
-    monkeypatch.setattr(Plan, "estimator", lambda self: dishonest)
+    dishonest = DPGPRegressor(bounds=(-2, 2), epsilon=2.0, delta=1e-5, **ONE_QUESTION)
+    monkeypatch.setattr(Plan, "estimator", lambda _: dishonest)
     ward.collect()
     monkeypatch.undo()
     with pytest.raises(SpendingError, match="more than the plan's budget"):

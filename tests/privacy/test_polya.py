@@ -33,7 +33,7 @@ def polya(shape, scale, *, most):
     return np.exp(logs + shape * np.log1p(-q))
 
 
-class Choose(Exception):  # noqa: N818
+class Choose(Exception):
     """A path ends at a choice, of outcomes with these probabilities."""
 
     def __init__(self, probabilities):
@@ -142,7 +142,11 @@ def test_polya_numbers_are_exact(scale):
 
 @pytest.mark.parametrize(
     ("shape", "scale"),
-    [(Fraction(1, 3), Fraction(7, 2)), (Fraction(1), Fraction(9, 4)), (Fraction(1, 10), Fraction(8))],
+    [
+        (Fraction(1, 3), Fraction(7, 2)),
+        (Fraction(1), Fraction(9, 4)),
+        (Fraction(1, 10), Fraction(8)),
+    ],
 )
 def test_draws_against_the_law(shape, scale):
     draws, most = 20_000, 25

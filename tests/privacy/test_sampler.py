@@ -116,7 +116,7 @@ def test_the_sum_of_discrete_gaussians_is_as_close_to_one_as_the_theorem_says(sd
         reach = 24
 
         def law(variance):
-            mass = [mpmath.exp(-mpmath.mpf(t) ** 2 / (2 * variance)) for t in range(-60, 61)]
+            mass = [mpmath.exp(-(mpmath.mpf(t) ** 2) / (2 * variance)) for t in range(-60, 61)]
             return [each / mpmath.fsum(mass) for each in mass]
 
         one = law(mpmath.mpf(sd) ** 2)

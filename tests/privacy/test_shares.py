@@ -87,7 +87,7 @@ def test_sites_have_the_sums_and_the_noise_of_one_table(noise, drawn, monkeypatc
     total, sensitivity, scale = integers_of_sites(outputs, drawn, noise=noise)
     whole = []
 
-    def add(self, integers, *, scale, sensitivity, insecure_seed):
+    def add(_, integers, *, scale, sensitivity, **__):
         whole.append((integers.copy(), sensitivity, scale))
         return integers
 
@@ -134,10 +134,10 @@ def test_labels_of_sites_are_asked_alike(drawn):
 
 
 class Refusing:
-    def open_charge(self, spender):
+    def open_charge(self, _):
         return self
 
-    def hold(self, budgets):
+    def hold(self, _):
         raise AssertionError("nothing may be counted")
 
     reserve = drawn = hold
@@ -195,17 +195,13 @@ def test_the_answers_of_several_custodians_state_all_of_the_noise():
     class Elsewhere:
         noise_ratio = 1.25
 
-        def noisy_sums(self, columns, *, bound, question, epsilon, delta):
+        def noisy_sums(self, _, **__):
             return np.arange(3, dtype=np.int64)
 
     bound = bound_of(GAUSSIAN)
     found = ask_chunks(Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET)
-    alone = ask_chunks(
-        PrivateChunks(np.zeros(ROWS)), waves, bound=bound, question=BOUNDS, **BUDGET
-    )
+    alone = ask_chunks(PrivateChunks(np.zeros(ROWS)), waves, bound=bound, question=BOUNDS, **BUDGET)
     assert found.noise_sd == 1.25 * alone.noise_sd
     assert found.guarantee == alone.guarantee
     with pytest.raises(ValueError, match="insecure_seed"):
-        ask_chunks(
-            Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET, insecure_seed=1
-        )
+        ask_chunks(Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET, insecure_seed=1)

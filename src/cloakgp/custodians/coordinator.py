@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.columns import Schema
 from cloakgp.custodians.errors import CustodiansError, WaitingError
 from cloakgp.custodians.exchange import PLAN, RELEASE, ROSTER, Exchange
 from cloakgp.custodians.files import (
@@ -97,6 +98,11 @@ class Coordinator:
         """The sites that are asked in the latest attempt."""
         content = self._exchange.get(attempt_file(self.attempt))
         return () if content is None else names_from_bytes(content)
+
+    @property
+    def done(self) -> bool:
+        """Whether the release is there."""
+        return self._exchange.get(RELEASE) is not None
 
     def collect(
         self,
@@ -283,6 +289,11 @@ class CustodianRows:
     def input_names(self) -> tuple[str, ...]:
         """Names of the public columns."""
         return self.plan.input_names
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of raw public columns, if the plan has one."""
+        return self.plan.read_schema()
 
     @property
     def output_name(self) -> str:

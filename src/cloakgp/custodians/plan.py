@@ -16,6 +16,8 @@ from typing import Any, Self
 
 from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.columns import Schema
+from cloakgp.columns.table_schema import schema_from_text, schema_to_text
 from cloakgp.custodians.errors import CustodiansError
 from cloakgp.estimators import DPGPRegressor
 from cloakgp.privacy.spending import Budget
@@ -60,6 +62,8 @@ class Plan:
         Name of the private column.
     settings : mapping
         Of `DPGPRegressor`, as JSON can hold them.
+    schema : str
+        File of the schema of raw public columns; empty where all are numbers already.
 
     Examples
     --------
@@ -74,6 +78,7 @@ class Plan:
     input_names: tuple[str, ...]
     output_name: str
     settings: Mapping[str, Any]
+    schema: str = ""
 
     @classmethod
     def of(
@@ -81,7 +86,8 @@ class Plan:
         estimator: DPGPRegressor,
         *,
         sites: Sequence[str],
-        input_names: Sequence[str],
+        input_names: Sequence[str] = (),
+        schema: Schema | None = None,
         output_name: str = "y",
         colluding: int = 1,
     ) -> Plan:
@@ -93,6 +99,9 @@ class Plan:
         sites : sequence of str
             Names of the custodians, of letters, digits, hyphens and underscores.
         input_names : sequence of str
+            Of public columns of numbers.
+        schema : Schema, optional
+            Of raw public columns, in the place of names.
         output_name : str
         colluding : int
             From 0. The noise of the release has as many n-ths more variance, of n sites, as the
@@ -110,8 +119,9 @@ class Plan:
         plan = cls(
             sites=tuple(sites),
             colluding=colluding,
-            input_names=tuple(input_names),
+            input_names=tuple(input_names if schema is None else schema.names),
             output_name=output_name,
+            schema="" if schema is None else schema_to_text(schema),
             settings={name: _to_json(name, given[name]) for name in STATED},
         )
         plan.validate()
@@ -136,6 +146,10 @@ class Plan:
             raise CustodiansError("name every public column once")
         if self.output_name in self.input_names:
             raise CustodiansError("the private column is no public one")
+        found = self.read_schema()
+        if found is not None and found.names != self.input_names:
+            raise CustodiansError("the plan's columns are not those of its schema")
+        # What an estimator does before it looks at a table.
         self.estimator()._request().validate()
 
     def estimator(self) -> DPGPRegressor:
@@ -143,6 +157,10 @@ class Plan:
         return DPGPRegressor(
             **{name: _from_json(name, value) for name, value in self.settings.items()}
         )
+
+    def read_schema(self) -> Schema | None:
+        """Return the schema of raw public columns; None where all are numbers already."""
+        return schema_from_text(self.schema) if self.schema else None
 
     @property
     def budget(self) -> Budget:
@@ -175,7 +193,8 @@ class Plan:
                 "input_names": _texts(found["input_names"]),
             }
         )
-        if not isinstance(plan.settings, dict) or set(plan.settings) != set(STATED):
+        stated = isinstance(plan.settings, dict) and set(plan.settings) == set(STATED)
+        if not stated or not isinstance(plan.schema, str):
             raise CustodiansError("the plan is damaged, or of another version of this package")
         try:
             plan.validate()

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.columns import Schema
+from cloakgp.columns.table_schema import schema_to_text
 from cloakgp.custodians import counting
 from cloakgp.custodians.counting import SiteKeeper
 from cloakgp.custodians.errors import CustodiansError
@@ -195,6 +197,12 @@ class Site:
             raise CustodiansError(
                 f"the plan is about {len(plan.input_names)} public columns, and the rows have "
                 f"{self._rows.n_inputs}"
+            )
+        schema: Schema | None = getattr(self._rows, "schema", None)
+        if schema is not None and schema_to_text(schema) != plan.schema:
+            raise CustodiansError(
+                "the schema of the rows is another than the plan's, or the plan's leaves something "
+                "to each table"
             )
         self._agree("plan", digest_of(content))
         return plan
