@@ -310,14 +310,13 @@ class CustodianRows:
         """Do some work on every chunk, and merge the parts in order."""
         return self.inputs.over_inputs(work, what=what)
 
-    def over_rows(self, work: Any, *, what: str, labels: Any = None) -> Any:
+    def over_rows(self, *_: Any, **__: Any) -> Any:
         """Refuse: no output is here.
 
         Raises
         ------
         TypeError
         """
-        del work, what, labels
         raise TypeError("the outputs are with their custodians")
 
     def noisy_sums(
