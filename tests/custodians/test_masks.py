@@ -106,6 +106,9 @@ def test_the_key_is_kept_for_its_owner(tmp_path):
     assert SiteKey.kept(tmp_path / "site.key") == first
     assert (tmp_path / "site.key").stat().st_mode & 0o077 == 0
     assert first.private.hex() not in repr(first)
+    (tmp_path / "site.key").write_bytes(b"short")
+    with pytest.raises(CustodiansError, match="damaged"):
+        SiteKey.kept(tmp_path / "site.key")
 
 
 @pytest.mark.parametrize("key", ["", "zz", "00" * 31, "00" * 32])

@@ -1,7 +1,8 @@
 """Journal of a site, in a folder of its own: what it drew, and which masks it opened.
 
 Nothing of it is an output, or made of one before its noise and masks; the private key is in a file
-of its own beside it. It is on the disk before what it says is done.
+of its own beside it. It is on the disk before what it says is done. A copy from before a question
+was answered must not take its place: two answers to one question have the same masks.
 """
 
 from __future__ import annotations
@@ -119,7 +120,9 @@ class SiteFolder:
                 for key, each in found["questions"].items()
             }
         except (TypeError, KeyError, AttributeError):
-            raise CustodiansError(f"{JOURNAL} is damaged: restore it from a copy") from None
+            raise CustodiansError(
+                f"{JOURNAL} is damaged: the others go on without this site"
+            ) from None
         return Journal(**{**found, "questions": questions})
 
     def save(self, journal: Journal) -> None:

@@ -9,7 +9,7 @@ know, site i sends
 
 x_i its sums with its share of the noise, F a pseudorandom generator (ChaCha20, keyed by the seed),
 s_ij = s_ji a seed of its pair with j (HKDF with SHA-256, of their X25519 secret, h, and both public
-keys), and b_i a seed of its own (HKDF of its private key and h). When y_1, …, y_n are all there,
+keys), and b_i a seed of its own (HKDF of a secret of its own and h). When y_1, …, y_n are all there,
 and only then, it opens b_i. In Σ_i y_i the pairs' masks cancel: Σ_i x_i = Σ_i (y_i − F(b_i)).
 
 Who learns what
@@ -52,6 +52,7 @@ from cloakgp.utils.files import PERSONAL, reserve_file
 with extra("custodians"):
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
     from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
     from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -63,31 +64,46 @@ NONCE = bytes(16)
 
 @dataclass(frozen=True, repr=False)
 class SiteKey:
-    """The private key of a site.
+    """The secrets of a site.
 
     Attributes
     ----------
     private : bytes
+        Of the pair whose other half all know.
+    own : bytes
+        Of which nobody knows anything.
     """
 
     private: bytes
+    own: bytes
 
     @classmethod
     def draw(cls) -> SiteKey:
-        """Return a new one."""
-        return cls(X25519PrivateKey.generate().private_bytes_raw())
+        """Return new ones."""
+        return cls(
+            private=X25519PrivateKey.generate().private_bytes_raw(),
+            own=ChaCha20Poly1305.generate_key(),
+        )
 
     @classmethod
     def kept(cls, path: Path) -> SiteKey:
-        """Return the one in a file, which is made for its owner alone if it is not there."""
+        """Return those in a file, which is made for its owner alone if it is not there.
+
+        Raises
+        ------
+        CustodiansError
+            If the file holds none.
+        """
         try:
-            return cls(path.read_bytes())
+            content = path.read_bytes()
         except FileNotFoundError:
-            pass
-        made = cls.draw()
-        with reserve_file(path, mode=PERSONAL) as reserved:
-            reserved.write(made.private)
-        return made
+            made = cls.draw()
+            with reserve_file(path, mode=PERSONAL) as reserved:
+                reserved.write(made.private + made.own)
+            return made
+        if len(content) != 2 * SEED_BYTES:
+            raise CustodiansError(f"{path.name} is damaged: the others go on without this site")
+        return cls(private=content[:SEED_BYTES], own=content[SEED_BYTES:])
 
     @property
     def public(self) -> str:
@@ -97,7 +113,7 @@ class SiteKey:
 
     def own_seed(self, question: str) -> bytes:
         """Return b_i of a question, by its digest."""
-        return _derived(self.private, b"own", question)
+        return _derived(self.own, b"own", question)
 
     def pair_seed(self, other: str, question: str) -> bytes:
         """Return s_ij of a question with another site.

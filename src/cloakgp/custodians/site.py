@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -164,6 +164,11 @@ class Site:
             yield "opened", partial(self._open, content, request)
             number += 1
 
+    @cached_property
+    def _inputs(self) -> Array:
+        """The public inputs, shape (n, D)."""
+        return self._rows.over_inputs(_inputs_of, what="looking at the inputs").X
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with ExitStack() as stack:
@@ -220,8 +225,7 @@ class Site:
 
     def _join(self, plan: Plan) -> bool:
         key = SiteKey.kept(self.folder.path / KEY)
-        found = self._rows.over_inputs(_inputs_of, what="looking at the inputs")
-        inputs = inputs_to_bytes(found.X)
+        inputs = inputs_to_bytes(self._inputs)
         journal, digest = self.folder.load(), digest_of(inputs)
         if journal.inputs and journal.inputs != digest:
             raise CustodiansError(
@@ -230,7 +234,7 @@ class Site:
         member = Member(
             name=self.name,
             key=key.public,
-            rows=len(found.X),
+            rows=len(self._inputs),
             inputs=digest,
             plan=plan.digest,
         )
@@ -329,7 +333,6 @@ class Site:
             account=None if self._ledger is None else self._account_of(key),
             inner=keeper_in_force(),
         )
-        found = self._rows.over_inputs(_inputs_of, what="looking at the inputs")
         with counted_by(keeper):
             ask_share(
                 self._rows,
@@ -338,7 +341,7 @@ class Site:
                 question=request.question,
                 epsilon=request.epsilon,
                 delta=request.delta,
-                count=len(found.X),
+                count=len(self._inputs),
                 sharers=len(request.members) - plan.colluding,
                 hide=partial(own.hide, site=self.name, keys=keys, question=digest),
             )
