@@ -2,7 +2,7 @@
 
 It has the rule by which rows get their columns, the question about their outputs, and the bound by
 which all sites compute the same grid and noise; of all this each site verifies what its own rows
-can break (`cloakgp.privacy.ask.ask_share`). The digest of the file is in every mask, so that what
+can break (`ask_share` of `cloakgp.privacy.ask`). The digest of the file is in every mask, so that what
 is sent for different requests does not add up to anything.
 """
 
@@ -52,7 +52,7 @@ class Request:
         In which rows are counted apart.
     question : Question
     answers, longest, chunk_rows, count
-        As of `cloakgp.privacy.ask.StrategyBound`.
+        As of `StrategyBound` of `cloakgp.privacy.ask`.
     noise : str
     epsilon, delta : float
     """
@@ -89,7 +89,7 @@ class Request:
         Parameters
         ----------
         columns, bound, question, epsilon, delta
-            As for `cloakgp.privacy.ask.ask_chunks`.
+            As for `ask_chunks` of `cloakgp.privacy.ask`.
         **place
             ``roster``, ``attempt``, ``number`` and ``members``.
 
