@@ -24,6 +24,8 @@ from cloakgp.custodians.plan import Roster
 from cloakgp.data import ArrayRows
 from cloakgp.privacy.noise import gaussian, laplace
 from cloakgp.privacy.spending import Cost, SpendingError, spend
+from cloakgp.release.custodians import Custodians
+from cloakgp.report.describe import describe
 
 FIRST = question_file(1, 1, "")
 
@@ -432,3 +434,32 @@ def test_two_processes_do_not_answer_at_once(tmp_path):
 def test_a_coordinator_without_a_plan_is_refused():
     with pytest.raises(CustodiansError, match="no plan"):
         Coordinator(MemoryExchange())
+
+
+def test_the_assumption_is_told_and_kept():
+    tables = {name: rows_of(part) for part, name in enumerate(NAMES)}
+    release = simulate(plan_of(), tables)
+    facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
+    assert (
+        "any 1 of the custodians together, if the other 2 kept to the protocol"
+        in (facts["custodians"])
+    )
+    alone = plan_of().estimator().fit_rows(ArrayRows(X, Y, input_names=["x"])).release_
+    told = {fact.label for section in describe(alone) for fact in section.facts}
+    assert "custodians" not in told
+
+
+def test_releases_of_different_custodians_are_not_combined():
+    settings = {"inducing": 4, "learn": None}
+    tables = {name: rows_of(part) for part, name in enumerate(NAMES)}
+    one = simulate(plan_of(**settings), tables)
+    other = simulate(plan_of(colluding=2, **settings), tables)
+    with pytest.raises(ValueError, match="different custodians"):
+        one.combine(other, same_rows=False)
+    assert one.combine(simulate(plan_of(), tables), same_rows=False).custodians == one.custodians
+
+
+@pytest.mark.parametrize(("sites", "colluding"), [(1, 0), (3, 3), (3, -1)])
+def test_damaged_custodians_are_refused(sites, colluding):
+    with pytest.raises(ValueError, match="damaged"):
+        Custodians(sites, colluding).validate()

@@ -10,6 +10,7 @@ from private_chunks import PrivateChunks
 
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.ask import StrategyBound, ask_chunks, ask_share
+from cloakgp.privacy.grid import Sensitivity
 from cloakgp.privacy.noise import GAUSSIAN, LAPLACE
 from cloakgp.privacy.noise import gaussian as gaussian_noise
 from cloakgp.privacy.noise import laplace as laplace_noise
@@ -115,6 +116,19 @@ def test_no_output_moves_the_sum_of_all_sites_beyond_the_sensitivity(noise, draw
                 sum(map(abs, steps)) if noise is LAPLACE else sum(one * one for one in steps) ** 0.5
             )
     assert sensitivity * (1 - 1e-6) < max(moves) <= sensitivity
+
+
+def test_a_sensitivity_of_half_would_be_found(drawn, monkeypatch):
+    """The mutation that the test above is for."""
+    honest = Sensitivity.of_one_row
+
+    def halved(longest, **settings):
+        found = honest(longest, **settings)
+        return replace(found, distance=found.distance / 2)
+
+    monkeypatch.setattr(Sensitivity, "of_one_row", halved)
+    with pytest.raises(AssertionError):
+        test_no_output_moves_the_sum_of_all_sites_beyond_the_sensitivity(GAUSSIAN, drawn)
 
 
 def test_a_site_without_a_neighbours_row_sends_the_same(drawn):

@@ -6,8 +6,8 @@ questions, and gets the answers of all sites together, with noise. A question is
 rounds:
 
 1. Every site adds up the chunks of its own rows, in whole steps of the grid that all of them
-   compute alike, adds its share of the noise (`ask_share` of `cloakgp.privacy.ask`), and masks, which
-   cancel in the sum of all but for one that each site keeps to itself.
+   compute alike, adds its share of the noise (`ask_share` of `cloakgp.privacy.ask`), and masks,
+   which cancel in the sum of all but for one that each site keeps to itself.
 2. When all have answered, every site opens that mask. The coordinator subtracts these, and has the
    sum of all rows with the noise of the release.
 

@@ -9,8 +9,9 @@ know, site i sends
 
 x_i its sums with its share of the noise, F a pseudorandom generator (ChaCha20, keyed by the seed),
 s_ij = s_ji a seed of its pair with j (HKDF with SHA-256, of their X25519 secret, h, and both public
-keys), and b_i a seed of its own (HKDF of a secret of its own and h). When y_1, …, y_n are all there,
-and only then, it opens b_i. In Σ_i y_i the pairs' masks cancel: Σ_i x_i = Σ_i (y_i − F(b_i)).
+keys), and b_i a seed of its own (HKDF of a secret of its own and h). When y_1, …, y_n are all
+there, and only then, it opens b_i. In Σ_i y_i the masks of pairs cancel: Σ_i x_i = Σ_i (y_i −
+F(b_i)).
 
 Who learns what
 ---------------

@@ -2,8 +2,8 @@
 
 It has the rule by which rows get their columns, the question about their outputs, and the bound by
 which all sites compute the same grid and noise; of all this each site verifies what its own rows
-can break (`ask_share` of `cloakgp.privacy.ask`). The digest of the file is in every mask, so that what
-is sent for different requests does not add up to anything.
+can break (`ask_share` of `cloakgp.privacy.ask`). The digest of the file is in every mask, so that
+what is sent for different requests does not add up to anything.
 """
 
 from __future__ import annotations
