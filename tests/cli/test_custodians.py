@@ -120,7 +120,7 @@ def test_a_custodians_ledger_counts(folder):
         (["--sites", "north"], "two sites"),
         (["--colluding", "2"], "may work together"),
         (["--transform", "log", "--bounds", "40", "240"], "output_transform"),
-        (["--quantiles", "0.5"], "no --quantiles"),
+        (["--quantiles", "0.5"], "leave --quantiles out"),
         (["--lengthscale", "3"], "--lengthscale has no meaning"),
         (["--schema", "people.schema.json"], "by --inputs or by --schema"),
         (["--inputs", "age,height"], "no public one"),
@@ -178,3 +178,18 @@ def test_several_processes_on_one_machine(folder):
         told, _ = process.communicate(timeout=100)
         assert "The release is there" in told
     assert Release.load(folder / "release.cloak").n_rows == 60
+
+
+def test_a_release_of_classes(folder):
+    for name in ("north", "south"):
+        table = pd.read_csv(f"{name}.csv")
+        tall = np.where(table["height"] > 145, "yes", "no")
+        table.assign(height=tall).to_csv(f"{name}.csv", index=False)
+    done(
+        *("plan", "shared", "--output", "height", "--inputs", "age", "--sites", "north,south"),
+        *("--classes", "no,yes", "--epsilon", "3", "--inducing", "5"),
+    )
+    for _ in range(3):
+        step()
+        run("collect", "shared", "-o", "release.cloak")
+    assert Release.load(folder / "release.cloak").classes == ("no", "yes")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_plans import NAMES, ONE_QUESTION, TWO_QUESTIONS, Ward, X, Y, plan_of, rows_of
 
-from cloakgp import DPGPRegressor, Release
+from cloakgp import DPGPClassifier, DPGPRegressor, Release
 from cloakgp.custodians import (
     Coordinator,
     CustodiansError,
@@ -463,3 +463,23 @@ def test_releases_of_different_custodians_are_not_combined():
 def test_damaged_custodians_are_refused(sites, colluding):
     with pytest.raises(ValueError, match="damaged"):
         Custodians(sites, colluding).validate()
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("classes", [("no", "yes"), (0, 1, 2)])
+def test_classes_are_released_as_those_of_one_table(classes, monkeypatch):
+    """But for the noise, which is none here."""
+    for law in (laplace.LaplaceNoise, gaussian.GaussianNoise):
+        monkeypatch.setattr(law, "add", lambda _, integers, **__: integers)
+    labels = [classes[number] for number in np.digitize(Y, [-0.3, 0.3][: len(classes) - 1])]
+    model = DPGPClassifier(classes=classes, epsilon=3.0, delta=1e-5, inducing=4, learn=None)
+    plan = Plan.of(model, sites=NAMES, input_names=["x"], colluding=0)
+    assert Plan.from_bytes(plan.to_bytes()).estimator().classes == classes
+    tables = {
+        name: ArrayRows(X[part::3], labels[part::3], jobs=1) for part, name in enumerate(NAMES)
+    }
+    found = simulate(plan, tables)
+    order = [row for part in range(3) for row in range(part, 30, 3)]
+    alone = model.fit_rows(ArrayRows(X[order], [labels[row] for row in order], jobs=1)).release_
+    assert found.classes == classes
+    np.testing.assert_allclose(found.predict_proba(X), alone.predict_proba(X), atol=1e-5)

@@ -10,7 +10,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say
 from cloakgp.cli.fit_options import FitOptions
-from cloakgp.fitting.request import Regression, as_option
+from cloakgp.fitting.request import Classification, Regression, as_option
 from cloakgp.orders import texts
 from cloakgp.utils.files import reserve_file
 
@@ -39,7 +39,7 @@ Wait = Annotated[float, typer.Option(help="Seconds to wait for others, each time
 @options.takes_groups
 def plan(
     folder: Folder,
-    output: Annotated[str, typer.Option(help="The private column, of numbers.")],
+    output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")],
     sites: Annotated[str, typer.Option(help="Names of the custodians, with commas: north,south.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
     fit: FitOptions,
@@ -70,8 +70,8 @@ def plan(
 
     request = fit.request(epsilon)
     request.validate(spelled=as_option)
-    if not isinstance(request.task, Regression):
-        raise ValueError("several custodians release numbers: give --bounds, and no --quantiles")
+    if not isinstance(request.task, Regression | Classification):
+        raise ValueError("several custodians release numbers or classes: leave --quantiles out")
     for name, given in {
         "--queries": fit.queries is not None,
         "--lengthscale": bool(request.lengthscale),
@@ -220,7 +220,8 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
     from cloakgp.data import FileRows
     from cloakgp.orders.options import SourceTable, check_missing_output
 
-    check_missing_output(missing_output, classes=())
+    classes = tuple(made.settings.get("classes", ()))
+    check_missing_output(missing_output, classes=classes)
     source = SourceTable(
         path=table,
         output=made.output_name,
@@ -228,7 +229,10 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
         missing_output=missing_output,
     )
     return FileRows(
-        table, output=made.output_name, raw=source.raw_rows(), table_format=source.table_format
+        table,
+        output=made.output_name,
+        raw=source.raw_rows(classes=classes),
+        table_format=source.table_format,
     )
 
 

@@ -8,41 +8,46 @@ one that it joined does nothing.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
 from cloakgp.columns.table_schema import schema_from_text, schema_to_text
 from cloakgp.custodians.errors import CustodiansError
-from cloakgp.estimators import DPGPRegressor
+from cloakgp.estimators import DPGPClassifier, DPGPRegressor
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.spending import Budget
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 
 # Names are parts of the names of files.
 SITE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-# The settings of a fit that a plan states; all others are as a new estimator has them.
-STATED = (
+Estimator = DPGPRegressor | DPGPClassifier
+Kind = Literal["numbers", "classes"]
+# Of what outputs are, and what is stated of a fit; all other settings are as a new estimator has
+# them.
+ESTIMATORS: Mapping[str, type[Estimator]] = {"numbers": DPGPRegressor, "classes": DPGPClassifier}
+OF_ALL = (
     "kernel",
-    "noise_variance",
-    "bounds",
     "epsilon",
     "delta",
     "noise",
     "criterion",
     "inducing",
-    "mean",
     "learn",
     "stages",
-    "interval",
-    "calibrate",
     "gap",
     "random_state",
 )
+STATED: Mapping[str, tuple[str, ...]] = {
+    "numbers": (*OF_ALL, "bounds", "noise_variance", "mean", "interval", "calibrate"),
+    "classes": (*OF_ALL, "classes", "class_rates", "link"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +65,9 @@ class Plan:
         Names of the public columns, in order.
     output_name : str
         Name of the private column.
+    outputs : {"numbers", "classes"}
     settings : mapping
-        Of `DPGPRegressor`, as JSON can hold them.
+        Of `DPGPRegressor` or `DPGPClassifier`, as JSON can hold them.
     schema : str
         File of the schema of raw public columns; empty where all are numbers already.
 
@@ -77,13 +83,14 @@ class Plan:
     colluding: int
     input_names: tuple[str, ...]
     output_name: str
+    outputs: Kind
     settings: Mapping[str, Any]
     schema: str = ""
 
     @classmethod
     def of(
         cls,
-        estimator: DPGPRegressor,
+        estimator: Estimator,
         *,
         sites: Sequence[str],
         input_names: Sequence[str] = (),
@@ -95,7 +102,7 @@ class Plan:
 
         Parameters
         ----------
-        estimator : DPGPRegressor
+        estimator : DPGPRegressor or DPGPClassifier
         sites : sequence of str
             Names of the custodians, of letters, digits, hyphens and underscores.
         input_names : sequence of str
@@ -112,9 +119,10 @@ class Plan:
         CustodiansError, ValueError
             If the estimator has settings that a plan cannot state, or the plan makes no sense.
         """
-        given, usual = estimator.get_params(), _usual()
+        outputs: Kind = "classes" if isinstance(estimator, DPGPClassifier) else "numbers"
+        given, usual = estimator.get_params(deep=False), _usual(type(estimator))
         for name, value in given.items():
-            if name not in STATED and "__" not in name and value != usual[name]:
+            if name not in STATED[outputs] and value != usual[name]:
                 raise CustodiansError(f"several custodians do not fit with {name}={value!r}")
         plan = cls(
             sites=tuple(sites),
@@ -122,7 +130,8 @@ class Plan:
             input_names=tuple(input_names if schema is None else schema.names),
             output_name=output_name,
             schema="" if schema is None else schema_to_text(schema),
-            settings={name: _to_json(name, given[name]) for name in STATED},
+            outputs=outputs,
+            settings={name: _to_json(name, given[name]) for name in STATED[outputs]},
         )
         plan.validate()
         return plan
@@ -152,9 +161,9 @@ class Plan:
         # What an estimator does before it looks at a table.
         self.estimator()._request().validate()
 
-    def estimator(self) -> DPGPRegressor:
+    def estimator(self) -> Estimator:
         """Return the estimator that is fitted."""
-        return DPGPRegressor(
+        return ESTIMATORS[self.outputs](
             **{name: _from_json(name, value) for name, value in self.settings.items()}
         )
 
@@ -193,7 +202,11 @@ class Plan:
                 "input_names": _texts(found["input_names"]),
             }
         )
-        stated = isinstance(plan.settings, dict) and set(plan.settings) == set(STATED)
+        stated = (
+            plan.outputs in ESTIMATORS
+            and isinstance(plan.settings, dict)
+            and set(plan.settings) == set(STATED[plan.outputs])
+        )
         if not stated or not isinstance(plan.schema, str):
             raise CustodiansError("the plan is damaged, or of another version of this package")
         try:
@@ -337,14 +350,16 @@ def read_json(content: bytes, kind: type[Any]) -> dict[str, Any]:
     return found
 
 
-def _usual() -> dict[str, Any]:
-    usual: dict[str, Any] = DPGPRegressor(bounds=(0, 1), epsilon=1.0).get_params()
-    return usual
+def _usual(kind: type[Any]) -> dict[str, Any]:
+    parameters = inspect.signature(kind).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
 
 
 def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, Kernel):
         return kernel_to_tree(value)
+    if isinstance(value, Classes):
+        value = value.labels
     try:
         return json.loads(json.dumps(value))
     except TypeError:
