@@ -331,6 +331,23 @@ def test_another_roster_is_refused(tmp_path):
         ward.step("north")
 
 
+def test_only_the_roster_that_was_agreed_is_answered(tmp_path):
+    ward = Ward(tmp_path)
+    ward.ask()
+    digest = ward.coordinator.roster.digest
+
+    def site(agreed):
+        return Site("west", rows_of(2), ward.exchange, tmp_path / "west", agreed=agreed)
+
+    with pytest.raises(CustodiansError, match="another than was agreed"):
+        site("01234567" if digest[:8] != "01234567" else "76543210").step()
+    assert ward.exchange.get(FIRST + "answers/west.json") is None
+    for wrong in ("0123", "not a digest", digest + "0"):
+        with pytest.raises(CustodiansError, match="eight digits"):
+            site(wrong)
+    assert site(f"{digest[:4]} {digest[4:8].upper()}").step() == ("answered",)
+
+
 def change(ward, name, **changed):
     content = json.loads(ward.exchange.files[FIRST + name])
     ward.exchange.files[FIRST + name] = json.dumps({**content, **changed}).encode()

@@ -110,8 +110,8 @@ def answer(
     agreed: Annotated[
         str,
         typer.Option(
-            help="The first letters of the plan's or the roster's digest, as the others see them: "
-            "go on only if it is that."
+            help="The first digits of the roster's digest, as the others see it: nothing is "
+            "answered to another roster."
         ),
     ] = "",
     ledger: Annotated[
@@ -144,9 +144,8 @@ def answer(
 
         counted = Ledger(ledger)
     rows = _rows(table, coordinator.plan, missing_output=missing_output)
-    _check_agreed(coordinator, agreed)
-    made = Site(site, rows, exchange, own, ledger=counted, account=account)
-    _step_until_done(made, coordinator, agreed=agreed, wait=wait)
+    made = Site(site, rows, exchange, own, ledger=counted, account=account, agreed=agreed)
+    _step_until_done(made, coordinator, wait=wait)
 
 
 @custodians.command()
@@ -236,20 +235,7 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
     )
 
 
-def _check_agreed(coordinator: Coordinator, agreed: str) -> None:
-    """Refuse another plan or roster than the one that was agreed to."""
-    wanted = agreed.replace(" ", "").lower()
-    if not wanted:
-        return
-    roster = coordinator.roster
-    digests = [coordinator.plan.digest] + ([] if roster is None else [roster.digest])
-    if len(wanted) < 8 or not any(each.startswith(wanted) for each in digests):
-        raise ValueError(
-            f"--agreed {agreed} is neither the plan nor the roster that is there: nothing was done"
-        )
-
-
-def _step_until_done(made: Site, coordinator: Coordinator, *, agreed: str, wait: float) -> None:
+def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float) -> None:
     """Do what comes next, and wait for more."""
     import time
 
@@ -260,7 +246,6 @@ def _step_until_done(made: Site, coordinator: Coordinator, *, agreed: str, wait:
         for what in made.step():
             say(f"{what[0].upper()}{what[1:]}: {_told(what, coordinator)}", style="green")
             until = time.monotonic() + wait
-        _check_agreed(coordinator, agreed)
         if coordinator.done or time.monotonic() >= until:
             break
         time.sleep(POLL)

@@ -8,6 +8,7 @@ one question would have the same masks, so that there is never a second.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from cloakgp.ledger import Ledger
     from cloakgp.ledger.accounts import Account
 
+# Of a digest, as people read it to each other.
+BEGINNING = re.compile(r"[0-9a-f]{8,64}")
+
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
@@ -86,11 +90,15 @@ class Site:
         Counts every question.
     account : str
         Of the ledger.
+    agreed : str
+        The first digits of the roster's digest, eight or more, as all custodians have it by another
+        way: nothing is answered to another roster. Without it, whoever has the exchange could put
+        public keys of their own in the place of all others.
 
     Raises
     ------
     CustodiansError
-        If rows are protected together.
+        If rows are protected together, or what is agreed is no beginning of a digest.
 
     Examples
     --------
@@ -117,9 +125,15 @@ class Site:
         *,
         ledger: Ledger | None = None,
         account: str = "",
+        agreed: str = "",
     ) -> None:
         if rows.grouped:
             raise CustodiansError("several custodians protect rows, each on its own: no groups")
+        self._agreed = "".join(agreed.split()).lower()
+        if agreed and not BEGINNING.fullmatch(self._agreed):
+            raise CustodiansError(
+                f"a digest begins with eight digits or more, 0 to 9 and a to f, got {agreed!r}"
+            )
         self.name = name
         self.folder = SiteFolder(folder)
         self._rows = rows
@@ -256,6 +270,8 @@ class Site:
             raise CustodiansError("a site of the roster joined another plan")
         if len({each.key for each in roster.members}) < len(roster.members):
             raise CustodiansError("two sites of the roster have one key")
+        if not roster.digest.startswith(self._agreed):
+            raise CustodiansError("the roster is another than was agreed: nothing was answered")
         self._agree("roster", roster.digest)
         return roster
 
