@@ -88,7 +88,7 @@ def test_extras_name_each_other_without_circles():
         return found
 
     for_users = {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger"}
-    for_users |= {"client", "service"}
+    for_users |= {"client", "custodians", "service"}
     assert names("all") == {"all", *for_users}
     assert set(extras) == for_users | {
         "all",

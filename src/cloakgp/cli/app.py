@@ -8,6 +8,7 @@ import typer
 
 from cloakgp import __version__
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
+from cloakgp.cli.custodians import custodians
 from cloakgp.cli.demo import demo
 from cloakgp.cli.example import example
 from cloakgp.cli.kinds import release_chosen, release_private_inputs, release_several
@@ -76,6 +77,7 @@ for name, kind in (
     ("release-chosen", release_chosen),
 ):
     app.command(name)(kind)
+app.add_typer(custodians, name="custodians")
 app.add_typer(ledger, name="ledger")
 app.add_typer(service, name="service")
 

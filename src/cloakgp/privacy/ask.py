@@ -100,13 +100,35 @@ Questions about rows
 
 Before noise, the sums of chunks are private. On one machine they stay in this process. On a cluster
 they travel: see `cloakgp.data.dask.rows` for whom one must trust.
+
+Rows of several custodians
+--------------------------
+The same for a table of which each of several custodians holds some rows, and nobody all. Each adds
+up the chunks of its own rows, and a share of the noise (`ask_share`); what leaves it is hidden by
+masks that cancel in the sum of all (`cloakgp.custodians.masks`). Who puts the question gets that
+sum, noise and all, and no entry or sum without noise (`ask_chunks` with `NoisySums`).
+
+Neighbours
+    As above: the row is in one chunk of one custodian.
+Sensitivity
+    As above, for all chunks of all custodians: each computes the grid from the same bound, whose
+    count is of all rows, and verifies it over its own.
+Theorem
+    As above; and that n shares are the noise, or more (`cloakgp.privacy.polya` for Laplace noise,
+    `cloakgp.privacy.noise.gaussian`).
+Argument
+    A share is one of n, n the number of custodians less those that may collude. Of the sum of all,
+    those who collude can take off what they added themselves: there are at least n other shares in
+    it, which are the noise of `ask_chunks`, and independent further ones. So what they know of it
+    is post-processing of answers with that noise. That they know no more than the sum is the masks'
+    affair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,7 +148,7 @@ from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise import GAUSSIAN, Noise, noise_named
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import gamma
-from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.sampler import Hide, Integers
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
@@ -158,6 +180,35 @@ class PrivateRows(Protocol):
         labels : tuple, optional
             What an entry can be. It then comes as its place among these, from 0; if not given, as
             a number. NaN stands for what is neither.
+        """
+
+
+@runtime_checkable
+class NoisySums(Protocol):
+    """A table whose custodians add up their own rows, each with a share of the noise.
+
+    Who puts a question to it sees no private entry, and no sum without noise.
+    """
+
+    @property
+    def noise_ratio(self) -> float:
+        """The sd of all that custodians add, over that of the noise of the budget; at least 1."""
+
+    def noisy_sums(
+        self,
+        columns: Callable[[Array], Array],
+        *,
+        bound: StrategyBound,
+        question: Question,
+        epsilon: float,
+        delta: float,
+    ) -> Integers:
+        """Return sums of all custodians, with noise, in whole grid steps, shape (k C,).
+
+        Parameters
+        ----------
+        columns, bound, question, epsilon, delta
+            As for `ask_chunks`; custodians ask them by `ask_share`.
         """
 
 
@@ -445,7 +496,7 @@ def ask(
 @forget_on_failure
 @one_charge
 def ask_chunks(
-    rows: PrivateRows,
+    rows: PrivateRows | NoisySums,
     columns: Callable[[Array], Array],
     *,
     bound: StrategyBound,
@@ -461,7 +512,7 @@ def ask_chunks(
 
     Parameters
     ----------
-    rows : PrivateRows
+    rows : PrivateRows or NoisySums
     columns : callable
         Public, and picklable: inputs of shape (n, D) → the rows' columns r_j, shape (k, n).
     bound : StrategyBound
@@ -500,7 +551,93 @@ def ask_chunks(
             after_answers=after_answers,
             insecure=insecure_seed is not None,
         )
-    grid, guarantee = calibrate(
+    grid, guarantee = _calibrated(bound, question=question, epsilon=epsilon, delta=delta)
+    shape = bound.answers, question.channels
+    if isinstance(rows, NoisySums):
+        if insecure_seed is not None:
+            raise ValueError("custodians draw noise themselves: leave insecure_seed out")
+        noisy_sums = rows.noisy_sums(
+            columns, bound=bound, question=question, epsilon=epsilon, delta=delta
+        )
+        values = noisy_sums.astype(np.float64).reshape(shape) * grid.step
+        noise_sd = grid.noise_sd * rows.noise_ratio
+    else:
+        noise_sd = grid.noise_sd
+        integers = _sums_of_chunks(rows, columns, bound=bound, question=question, grid=grid)
+        values = with_noise(integers, grid=grid, insecure_seed=insecure_seed)
+    return Answers(
+        values=values,
+        noise_sd=noise_sd,
+        guarantee=_stated(guarantee, question),
+        insecure=insecure_seed is not None,
+        noise=law.name,
+    )
+
+
+@forget_on_failure
+@one_charge
+def ask_share(
+    rows: PrivateRows,
+    columns: Callable[[Array], Array],
+    *,
+    bound: StrategyBound,
+    question: Question,
+    epsilon: float,
+    delta: float,
+    count: int,
+    sharers: int,
+    hide: Hide,
+) -> Integers:
+    """Answer questions about the rows of one of several custodians, with a share of the noise.
+
+    Mechanism, neighbours, theorem and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    rows : PrivateRows
+        Of this custodian.
+    columns, question, epsilon, delta
+        As for `ask_chunks`.
+    bound : StrategyBound
+        Of the rows of all custodians.
+    count : int
+        How many rows are this custodian's.
+    sharers : int
+        So many shares make the noise of the budget.
+    hide : callable
+        Makes of whole numbers, shape (k C,), such as may leave the custodian.
+
+    Returns
+    -------
+    array of int, shape (k C,)
+        What ``hide`` made of sums with a share of the noise.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `ask_chunks`; or if rows are protected together.
+    """
+    if bound.group_rows is not None or bound.together != 1:
+        raise ValueError("several custodians protect rows, each on its own")
+    epsilon, delta = bound.noise.check(epsilon, delta)
+    question.validate()
+    grid, _ = _calibrated(bound, question=question, epsilon=epsilon, delta=delta)
+    integers = _sums_of_chunks(
+        rows, columns, bound=replace(bound, count=count), question=question, grid=grid
+    )
+    return bound.noise.add_share(
+        integers.ravel(),
+        scale=grid.scale,
+        sensitivity=grid.sensitivity,
+        sharers=sharers,
+        hide=hide,
+    )
+
+
+def _calibrated(
+    bound: StrategyBound, *, question: Question, epsilon: float, delta: float
+) -> tuple[Grid, Guarantee]:
+    return calibrate(
         Magnitudes.of_columns(
             answers=bound.answers,
             longest=bound.limit,
@@ -508,11 +645,22 @@ def ask_chunks(
             count=bound.count,
             sums=bound.sums,
         ),
-        sensitivity=Sensitivity.of_one_row(bound.limit, question=question, noise=law),
+        sensitivity=Sensitivity.of_one_row(bound.limit, question=question, noise=bound.noise),
         epsilon=epsilon,
         delta=delta,
-        noise=law,
+        noise=bound.noise,
     )
+
+
+def _sums_of_chunks(
+    rows: PrivateRows,
+    columns: Callable[[Array], Array],
+    *,
+    bound: StrategyBound,
+    question: Question,
+    grid: Grid,
+) -> Integers:
+    """Return the rounded answers of all chunks, or refuse what is not as promised. Private."""
     answered = rows.over_rows(
         _Answering(columns=columns, bound=bound, question=question, grid=grid),
         what="asking the private column",
@@ -526,13 +674,7 @@ def ask_chunks(
         if fault:
             # Whichever of them came first.
             raise ValueError(complaint)
-    return Answers(
-        values=with_noise(answered.integers, grid=grid, insecure_seed=insecure_seed),
-        noise_sd=grid.noise_sd,
-        guarantee=_stated(guarantee, question),
-        insecure=insecure_seed is not None,
-        noise=law.name,
-    )
+    return answered.integers
 
 
 def _answers_to_nothing(

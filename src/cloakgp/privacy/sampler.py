@@ -3,10 +3,18 @@
 OpenDP samples exactly (Canonne, Kamath and Steinke 2020), from the operating system's randomness,
 in integer arithmetic: no float is drawn, so none of its digits can tell. Every draw is counted
 before it is made, where somebody counts (`cloakgp.privacy.spending`).
+
+Shares of noise, of which several custodians add one each, are Gaussian noise of OpenDP's with a
+smaller scale, or differences of Pólya numbers, which OpenDP has not (`cloakgp.privacy.polya`): from
+the operating system's randomness, in integer arithmetic, too.
 """
 
 from __future__ import annotations
 
+import math
+import secrets
+from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from types import ModuleType
 from typing import Literal
@@ -14,13 +22,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.privacy.polya import draw_polya
 from cloakgp.privacy.spending import LAPLACE, Cost, refuse_seed, spend
 
 Integers = NDArray[np.int64]
+Hide = Callable[[Integers], Integers]
+"""Makes of integers what may leave a custodian: other integers, whose law tells nothing."""
 SelectionNoise = Literal["exponential", "gumbel"]
 # Of discrete Laplace noise: the share of ε by which it may tell more than Laplace noise, half of
 # that by which accounts round up.
 COARSEST = 2.0**-41
+# Of Gaussian shares, in steps: see `cloakgp.privacy.noise.gaussian`.
+LEAST_SHARE = 2.0**10
 
 
 @cache
@@ -175,12 +188,106 @@ def add_discrete_laplace(integers: Integers, *, scale: float, sensitivity: int) 
     mapped: float = measurement.map(sensitivity)
     if not mapped <= sensitivity / scale * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
+    cost = _cost_of_laplace(sensitivity=sensitivity, scale=scale)
+    return spend(cost, lambda: np.array(measurement(integers.tolist()), dtype=np.int64))
+
+
+def _cost_of_laplace(*, sensitivity: int, scale: float) -> Cost:
     # On a coarse grid it tells more than Laplace noise does, though no more than its ε.
     fine = 1 / (4 * scale**2) <= COARSEST * sensitivity / scale
-    cost = Cost.of_pure(
+    return Cost.of_pure(
         LAPLACE if fine else "discrete Laplace", sensitivity=sensitivity, scale=scale
     )
-    return spend(cost, lambda: np.array(measurement(integers.tolist()), dtype=np.int64))
+
+
+def add_share_of_laplace(
+    integers: Integers, *, scale: float, sensitivity: int, sharers: int, hide: Hide
+) -> Integers:
+    """Add a share of discrete Laplace noise to a vector of integers, and hide the sum.
+
+    Parameters
+    ----------
+    integers : array of shape (k,)
+        Private.
+    scale : float
+        τ of the noise of all shares, in units of the grid.
+    sensitivity : int
+        The most that the vector can move between neighbours, in ℓ1 norm. What is counted is
+        sensitivity/τ, which the noise of all shares keeps.
+    sharers : int
+        n: so many shares are noise of scale τ.
+    hide : callable
+        Without it a share of the noise would keep too little.
+
+    Returns
+    -------
+    array of shape (k,)
+    """
+    shape, exact = Fraction(1, sharers), Fraction(scale)
+
+    def draw() -> Integers:
+        shares = [
+            draw_polya(shape, scale=exact, below=secrets.randbelow)
+            - draw_polya(shape, scale=exact, below=secrets.randbelow)
+            for _ in range(len(integers))
+        ]
+        return hide(_wrapped_sum(integers, shares))
+
+    return spend(_cost_of_laplace(sensitivity=sensitivity, scale=scale), draw)
+
+
+def add_share_of_gaussian(
+    integers: Integers, *, scale: float, sensitivity: int, sharers: int, hide: Hide
+) -> Integers:
+    """Add a share of discrete Gaussian noise to a vector of integers, and hide the sum.
+
+    Parameters
+    ----------
+    integers, scale, sensitivity, sharers, hide
+        As for `add_share_of_laplace`, in ℓ2 norm. A share has the scale τ/√n, rounded up.
+
+    Returns
+    -------
+    array of shape (k,)
+
+    Raises
+    ------
+    ValueError
+        If the grid is so coarse that shares do not add up to what is counted.
+    """
+    share = share_of_scale(scale, sharers=sharers)
+    if share < LEAST_SHARE:
+        raise ValueError("the grid is too coarse for noise in shares of this budget")
+    dp = _opendp()
+    measurement = dp.m.make_gaussian(
+        dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=share
+    )
+    cost = Cost.of_gaussian(sensitivity=sensitivity, scale=scale, answers=len(integers))
+
+    def draw() -> Integers:
+        return hide(np.array(measurement(integers.tolist()), dtype=np.int64))
+
+    return spend(cost, draw)
+
+
+def share_of_scale(scale: float, *, sharers: int) -> float:
+    """Return the scale of one of n Gaussian shares, τ/√n, rounded up.
+
+    Examples
+    --------
+    >>> share_of_scale(6.0, sharers=4)
+    3.0
+    """
+    share = scale / math.sqrt(sharers)
+    while Fraction(share) ** 2 * sharers < Fraction(scale) ** 2:
+        share = math.nextafter(share, math.inf)
+    return share
+
+
+def _wrapped_sum(integers: Integers, shares: list[int]) -> Integers:
+    """Return sums modulo 2⁶⁴: noise of any size is hidden all the same."""
+    wrapped = np.array([each % 2**64 for each in shares], dtype=np.uint64)
+    return (integers.view(np.uint64) + wrapped).view(np.int64)
 
 
 def add_insecure_laplace(integers: Integers, *, scale: float, seed: int) -> Integers:

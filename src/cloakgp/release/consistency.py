@@ -84,6 +84,10 @@ class Parts(Protocol):
         """The public rows that predict it; None if there are none."""
 
     @property
+    def custodians(self) -> object:
+        """Of the rows, if there were several."""
+
+    @property
     def output_name(self) -> str:
         """Name of the private column."""
 
@@ -131,6 +135,10 @@ def check_alike(release: Parts, other: Parts) -> None:
         (release.predictor, release.public_rows)
     ):
         raise ValueError("releases with different public predictions cannot be combined: refit one")
+    if other.custodians != release.custodians:
+        raise ValueError(
+            "releases of different custodians cannot be combined: each assumes its own"
+        )
     if other.transform != release.transform:
         raise ValueError("releases with different transforms cannot be combined: refit one")
 

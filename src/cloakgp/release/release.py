@@ -33,6 +33,7 @@ from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
+from cloakgp.release.custodians import Custodians
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -111,6 +112,8 @@ class Release(SavedRelease, Predictions):
         are computed where they are not given.
     public_rows : PublicRows or None
         The same of public rows.
+    custodians : Custodians or None
+        Of the rows, if there were several: what the guarantee assumes of them.
 
     Examples
     --------
@@ -147,6 +150,7 @@ class Release(SavedRelease, Predictions):
     cohorts: Cohorts = ()
     predictor: Release | None = None
     public_rows: PublicRows | None = None
+    custodians: Custodians | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:

@@ -121,17 +121,20 @@ def _of_release(release: Release) -> tuple[Section, ...]:
         Section("Protection", _protection(release, words)),
         Section(
             "Guarantee",
-            guarantee_facts(
-                release.guarantee,
-                output=release.output_name,
-                parts=[measurement.guarantee for measurement in release.measurements],
-                cohorts=() if release.choice is not None else release.cohorts,
-                tables=[measurement.strategy.table for measurement in release.measurements],
-                kept=release.kept,
-                choice=release.choice,
-                grouped=_grouped(release),
-                visits=release.visits,
-                limit=release.limit,
+            (
+                *guarantee_facts(
+                    release.guarantee,
+                    output=release.output_name,
+                    parts=[measurement.guarantee for measurement in release.measurements],
+                    cohorts=() if release.choice is not None else release.cohorts,
+                    tables=[measurement.strategy.table for measurement in release.measurements],
+                    kept=release.kept,
+                    choice=release.choice,
+                    grouped=_grouped(release),
+                    visits=release.visits,
+                    limit=release.limit,
+                ),
+                *_custodians(release),
             ),
         ),
         Section("Noise", _noise(release, words)),
@@ -154,6 +157,13 @@ def _drift(release: Release) -> tuple[Fact, ...]:
         for part in components(release.fitted_prior.kernel)
         if isinstance(part, ForgettingKernel)
     )
+
+
+def _custodians(release: Release) -> tuple[Fact, ...]:
+    """Say what the guarantee assumes of several custodians, if there were any."""
+    if release.custodians is None:
+        return ()
+    return (Fact("custodians", release.custodians.assumption),)
 
 
 def headline(release: OpenedRelease | CloakedPredictions) -> str:

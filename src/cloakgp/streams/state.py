@@ -8,11 +8,9 @@ digest of their public columns.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,9 +23,10 @@ from cloakgp.privacy.spending import Cost
 from cloakgp.streams.declaration import Declaration
 from cloakgp.streams.marks import new_token
 from cloakgp.utils.files import PERSONAL, reserve_file
+from cloakgp.utils.locks import locked_folder
 
 VERSION = 1
-STATE, LOCK = "stream.json", ".lock"
+STATE = "stream.json"
 
 Stage = Literal["open", "closed", "asking", "released", "lost", "empty"]
 """The stages of a period: *lost* is one for which noise was drawn, and no release was made."""
@@ -308,19 +307,14 @@ class StreamFolder:
         StreamStateError
             If another one does.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, PERSONAL)
-        try:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(locked_folder(self.path))
             except BlockingIOError:
                 raise StreamStateError(
                     f"another process goes on with the stream in {self.path}"
                 ) from None
             yield
-        finally:
-            # The system frees the lock with it.
-            os.close(descriptor)
 
     def _write(self, name: str, content: bytes, *, overwrite: bool) -> None:
         with reserve_file(self.path / name, overwrite=overwrite, mode=PERSONAL) as target:

@@ -16,6 +16,7 @@ MODULES = {
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
     "client": ("httpx",),
+    "custodians": ("cryptography",),
     "service": (
         "fastapi",
         "uvicorn",
@@ -36,6 +37,7 @@ TASKS = {
     "dask": "rows on a Dask cluster need",
     "ledger": "the ledger needs",
     "client": "clients of the service need",
+    "custodians": "several custodians need",
     "service": "the service needs",
 }
 
@@ -50,7 +52,8 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger", "client", "service"}
+    name : str
+        A key of `MODULES`.
 
     Raises
     ------

@@ -38,6 +38,7 @@ from cloakgp import (
     refine,
 )
 from cloakgp.cli import app
+from cloakgp.custodians import Plan, simulate
 from cloakgp.data import ArrayRows, DaskRows, FileRows
 from cloakgp.estimators.baselines import (
     DPHistogramRegressor,
@@ -575,6 +576,22 @@ def streamed_visits(name: str, **settings: Any) -> Attack:
     return Attack(name, one_output_moves, run, tight=0.01)
 
 
+def of_custodians(name: str, **settings: Any) -> Attack:
+    """Release the rows of three custodians, of whom one may collude with the coordinator."""
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        model = DPGPRegressor(**{**BUDGET, **SMALL, "inducing": 3, "interval": False, **settings})
+        sites = ("a", "b", "c")
+        plan = Plan.of(model, sites=sites, input_names=["a", "b"], colluding=1)
+        tables = {
+            site: ArrayRows(table.plane[part::3], y[part::3], chunk_rows=2, jobs=1)
+            for part, site in enumerate(sites)
+        }
+        return of_release(simulate(plan, tables))
+
+    return Attack(name, one_output_moves, run, tight=0.01)
+
+
 def wavy_columns(X: np.ndarray) -> np.ndarray:
     """Ask three questions that nobody designed, about rows on a plane."""
     return np.vstack([np.sin(X[:, 0]), 1e-5 * X[:, 1], np.cos(X[:, 0] + X[:, 1])])
@@ -927,6 +944,9 @@ ATTACKS = [
     # Nobody need be moved most by counts and by every stage.
     streamed("many rows, an interval first", arrays, tight=None, epsilon=300.0, stages=TWO_STAGES),
     streamed_groups("groups of many rows, an interval first", groups="aabbccd", epsilon=900.0),
+    of_custodians("several custodians"),
+    of_custodians("several custodians, asked twice", stages=TWO_STAGES, learn="map"),
+    of_custodians("several custodians, Laplace", **LAPLACE),
     streamed("a public prediction in chunks", arrays, public_prediction="b", learn="map"),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
@@ -1006,6 +1026,7 @@ BY_NAME = {attack.name: attack for attack in ATTACKS}
 LONG = {
     "arrays in chunks, logdet, learning",
     "classes of many rows, learning",
+    "several custodians, asked twice",
     "many rows refined and extended, averaging",
     "groups of many rows, trace",
     "average, small budget",

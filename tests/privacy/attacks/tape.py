@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ import pytest
 sampler = importlib.import_module("cloakgp.privacy.sampler")
 
 Noise = Literal["gaussian", "laplace", "exponential", "gumbel"]
+# Of which custodians add shares.
+SHARED: tuple[Noise, ...] = ("gaussian", "laplace")
 
 
 class DependsOnDataError(AssertionError):
@@ -149,7 +152,34 @@ def catching(tape: Tape) -> Iterator[Tape]:
     with pytest.MonkeyPatch.context() as patch:
         catching = _CatchingOpenDP(sampler._opendp(), tape)
         patch.setattr(sampler, "_opendp", lambda: catching)
+        for noise in SHARED:
+            module = importlib.import_module(f"cloakgp.privacy.noise.{noise}")
+            patch.setattr(module, f"add_share_of_{noise}", partial(_share, tape, noise))
         yield tape
+
+
+def _share(
+    tape: Tape,
+    noise: Noise,
+    integers: Any,
+    *,
+    scale: float,
+    sensitivity: int,
+    sharers: int,
+    hide: Any,
+) -> Any:
+    """Note what one of several custodians adds a share to, as if it added all of the noise.
+
+    Neighbours differ at one of them, and all shares together are noise of this scale.
+    """
+    assert sharers >= 1
+    drawn = tape.draw(noise, integers.tolist(), scale=scale, told=sensitivity)
+    cost = (
+        sampler.Cost.of_gaussian(sensitivity=sensitivity, scale=scale, answers=len(integers))
+        if noise == "gaussian"
+        else sampler.Cost.of_pure(noise, sensitivity=sensitivity, scale=scale)
+    )
+    return sampler.spend(cost, lambda: hide(np.array(drawn, dtype=np.int64)))
 
 
 def pairs(draws: Sequence[Draw], others: Sequence[Draw]) -> Generator[tuple[Draw, Draw]]:

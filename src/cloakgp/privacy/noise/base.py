@@ -20,7 +20,7 @@ from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import gamma
-from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.sampler import Hide, Integers
 from cloakgp.privacy.spending import Cost
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Ball, NoiseName
@@ -381,6 +381,32 @@ class Noise(ABC):
         insecure_seed : int or None
             Makes the noise reproducible and the result **not private**.
         """
+
+    def add_share(
+        self, integers: Integers, *, scale: float, sensitivity: int, sharers: int, hide: Hide
+    ) -> Integers:
+        """Add one of n shares of independent noise to a vector of integers, and hide the sum.
+
+        Any n shares are the noise that `add` would add, or more.
+
+        Parameters
+        ----------
+        integers : array of shape (k,)
+            Private.
+        scale : float
+        sensitivity : int
+        sharers : int
+            n.
+        hide : callable
+            Makes of the sum what may leave its custodian.
+
+        Raises
+        ------
+        ValueError
+            If such noise does not come in shares.
+        """
+        del integers, scale, sensitivity, sharers, hide
+        raise ValueError(f"{self.law} noise does not come in shares of several custodians")
 
     @abstractmethod
     def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:

@@ -1,4 +1,17 @@
-"""Gaussian noise: it counts columns by their Euclidean norm, and needs a δ."""
+r"""Gaussian noise: it counts columns by their Euclidean norm, and needs a δ.
+
+Shares
+------
+n custodians add discrete Gaussian noise of scale s ≥ τ/√n each. Their sum is no discrete Gaussian,
+and close to one: the max divergence, either way, between a number of the sum and one of scale √n s
+is at most 10 Σ_{j<n} e^(−2π² s² j/(j+1)) ≤ 10 n e^(−π² s²), for s² ≥ ¼ (Kairouz, Liu and Steinke
+2021, *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*,
+§3, on the convolution of many discrete Gaussians).
+Over k numbers it is k times that, η, and what is (ε, δ)-DP with the one is (ε + 2η, e^η δ)-DP with
+the other. Shares have at least 2¹⁰ steps (`cloakgp.privacy.sampler.LEAST_SHARE`), so that η < k n
+e^(−10⁷): some millions of decimal places below the 2⁻⁵⁰ by which the scale of every grid is larger
+than its μ needs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +35,13 @@ from cloakgp.privacy.budgets import Pair, check_budget
 from cloakgp.privacy.noise.balls import EuclideanNoise
 from cloakgp.privacy.noise.base import OF_SQUARED_MU, SPLIT_MARGIN, TOLERANCE, Shares
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
-from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
+from cloakgp.privacy.sampler import (
+    Hide,
+    Integers,
+    add_discrete_gaussian,
+    add_insecure_gaussian,
+    add_share_of_gaussian,
+)
 from cloakgp.privacy.spending import Cost
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
@@ -187,6 +206,14 @@ class GaussianNoise(EuclideanNoise):
         if insecure_seed is not None:
             return add_insecure_gaussian(integers, scale=scale, seed=insecure_seed)
         return add_discrete_gaussian(integers, scale=scale, sensitivity=sensitivity)
+
+    def add_share(
+        self, integers: Integers, *, scale: float, sensitivity: int, sharers: int, hide: Hide
+    ) -> Integers:
+        """Add discrete Gaussian noise of variance τ²/n, as the head of this module says."""
+        return add_share_of_gaussian(
+            integers, scale=scale, sensitivity=sensitivity, sharers=sharers, hide=hide
+        )
 
     def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:
         """Return whether μ is at most the stated one."""

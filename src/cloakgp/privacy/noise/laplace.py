@@ -54,7 +54,13 @@ from cloakgp.privacy.accounting import ROUNDING, Calibration, Guarantee
 from cloakgp.privacy.noise.balls import AbsoluteNoise
 from cloakgp.privacy.noise.pure import PureNoise
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
-from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
+from cloakgp.privacy.sampler import (
+    Hide,
+    Integers,
+    add_discrete_laplace,
+    add_insecure_laplace,
+    add_share_of_laplace,
+)
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
@@ -154,3 +160,11 @@ class LaplaceNoise(PureNoise, AbsoluteNoise):
         if insecure_seed is not None:
             return add_insecure_laplace(integers, scale=scale, seed=insecure_seed)
         return add_discrete_laplace(integers, scale=scale, sensitivity=sensitivity)
+
+    def add_share(
+        self, integers: Integers, *, scale: float, sensitivity: int, sharers: int, hide: Hide
+    ) -> Integers:
+        """Add a difference of Pólya numbers, as `cloakgp.privacy.polya` says."""
+        return add_share_of_laplace(
+            integers, scale=scale, sensitivity=sensitivity, sharers=sharers, hide=hide
+        )

@@ -1,0 +1,260 @@
+"""`cloakgp custodians`: one release of the rows of several custodians, by files in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cloakgp.cli import options
+from cloakgp.cli.console import explain, fails_plainly, say
+from cloakgp.cli.fit_options import FitOptions
+from cloakgp.fitting.request import Classification, Regression, as_option
+from cloakgp.orders import texts
+from cloakgp.utils.files import reserve_file
+
+if TYPE_CHECKING:
+    from cloakgp.custodians import Coordinator, Plan, Site
+    from cloakgp.data import FileRows
+
+custodians = typer.Typer(
+    name="custodians",
+    no_args_is_help=True,
+    help="One release of rows that nobody may have together: every custodian adds up their own, "
+    "with a share of the noise, under masks that cancel.",
+)
+
+# Of the disk, before anybody is asked.
+RESERVED_BYTES = 2**24
+Folder = Annotated[
+    Path,
+    typer.Argument(help="Folder that all custodians and the coordinator can reach.", metavar="DIR"),
+]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for others, each time; 0: do not wait.")]
+
+
+@custodians.command()
+@fails_plainly
+@options.takes_groups
+def plan(
+    folder: Folder,
+    output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")],
+    sites: Annotated[str, typer.Option(help="Names of the custodians, with commas: north,south.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
+    fit: FitOptions,
+    inputs: Annotated[
+        str, typer.Option(help="Public columns that predict, with commas, all of numbers.")
+    ] = "",
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="Kinds of the public columns, from `cloakgp schema`, in their place."),
+    ] = None,
+    colluding: Annotated[
+        int,
+        typer.Option(
+            help="How many custodians may work together, and with the coordinator, and still learn "
+            "nothing more of the others than the guarantee allows."
+        ),
+    ] = 1,
+) -> None:
+    """Write the plan that all custodians agree to. The coordinator does it once.
+
+    It states the columns, the bounds, the budget and how the fit is made. `--stages one --interval
+    off` asks a single question, so that a custodian who drops out costs nothing.
+    """
+    from cloakgp.columns import Number, Schema
+    from cloakgp.custodians import Coordinator, FolderExchange, Plan
+    from cloakgp.orders.estimators import estimator_of
+    from cloakgp.orders.options import declared_schema
+
+    request = fit.request(epsilon)
+    request.validate(spelled=as_option)
+    if not isinstance(request.task, Regression | Classification):
+        raise ValueError("several custodians release numbers or classes: leave --quantiles out")
+    for name, given in {
+        "--queries": fit.queries is not None,
+        "--lengthscale": bool(request.lengthscale),
+        "--signal-variance": request.signal_variance is not None,
+    }.items():
+        if given:
+            raise ValueError(f"{name} has no meaning for several custodians: leave it out")
+    if bool(inputs) == (schema is not None):
+        raise ValueError("name the public columns, by --inputs or by --schema")
+    declared = declared_schema(schema) or Schema(tuple(map(Number, texts.names(inputs))))
+    made = Plan.of(
+        estimator_of(request, kernel=None, schema=None),
+        sites=texts.names(sites, example="north,south"),
+        schema=declared,
+        output_name=output,
+        colluding=colluding,
+    )
+    Coordinator(FolderExchange(folder), made)
+    say(f"Wrote the plan to {folder}: {_agreed(made.digest)}", style="green")
+    explain("Every custodian compares this with what they see when they join.")
+
+
+@custodians.command()
+@fails_plainly
+def answer(
+    folder: Folder,
+    table: Annotated[Path, typer.Argument(help="Table of this custodian's rows.", metavar="TABLE")],
+    site: Annotated[str, typer.Option(help="Name of this custodian in the plan.")],
+    own: Annotated[
+        Path,
+        typer.Option(
+            help="Folder of this custodian alone, for their key and journal; keep it, and show it "
+            "to nobody."
+        ),
+    ],
+    agreed: Annotated[
+        str,
+        typer.Option(
+            help="The first digits of the roster's digest, as the others see it: nothing is "
+            "answered to another roster."
+        ),
+    ] = "",
+    ledger: Annotated[
+        str, typer.Option("--ledger", envvar="CLOAKGP_LEDGER", help="Count in this ledger.")
+    ] = "",
+    account: Annotated[
+        str, typer.Option("--account", envvar="CLOAKGP_ACCOUNT", help="Account of the ledger.")
+    ] = "",
+    missing_output: Annotated[
+        str,
+        typer.Option(help="Meaning of an empty private cell: refuse, or the number it counts as."),
+    ] = "refuse",
+    wait: Wait = 0.0,
+) -> None:
+    """Join the plan, and answer what is asked. A custodian runs it again and again, or with --wait.
+
+    Public columns of the table are sent to the coordinator. Of the private column nothing leaves
+    but sums with noise, under masks. If it is killed, the next run goes on, and draws nothing
+    twice.
+    """
+    if bool(ledger) != bool(account):
+        raise ValueError("--ledger and --account go together")
+    from cloakgp.custodians import Coordinator, FolderExchange, Site
+
+    exchange = FolderExchange(folder)
+    coordinator = Coordinator(exchange)
+    counted = None
+    if ledger:
+        from cloakgp.ledger import Ledger
+
+        counted = Ledger(ledger)
+    rows = _rows(table, coordinator.plan, missing_output=missing_output)
+    made = Site(site, rows, exchange, own, ledger=counted, account=account, agreed=agreed)
+    _step_until_done(made, coordinator, wait=wait)
+
+
+@custodians.command()
+@fails_plainly
+def collect(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option("--to", "-o", help="File for the release, once it is there.")
+    ] = None,
+    without: Annotated[
+        str,
+        typer.Option(
+            help="Custodians to go on without, with commas: before all have answered a question."
+        ),
+    ] = "",
+    wait: Wait = 0.0,
+) -> None:
+    """Ask all custodians, and make the release. The coordinator runs it again, or with --wait."""
+    from cloakgp.cli.progress import reporting
+    from cloakgp.custodians import Coordinator, FolderExchange
+    from cloakgp.report.describe import headline
+    from cloakgp.utils.names import DEFAULT_GAP
+
+    coordinator = Coordinator(FolderExchange(folder))
+    if without:
+        names = texts.names(without, example="north,south")
+        if coordinator.roster is None:
+            coordinator.close_roster(without=names)
+        else:
+            coordinator.begin_without(names)
+        say(f"Going on without {', '.join(names)}.", style="yellow")
+    with reporting("asking the custodians", gap=DEFAULT_GAP) as reporter:
+        release = coordinator.collect(patience=wait, on_step=reporter.step)
+    if to is not None:
+        with reserve_file(to, size=RESERVED_BYTES) as reserved:
+            reserved.write(release.to_bytes())
+        say(f"Wrote {to}: {release.n_rows:,} rows, {headline(release)}.", style="green")
+    assert release.custodians is not None
+    explain(release.custodians.assumption)
+
+
+@custodians.command()
+@fails_plainly
+def show(folder: Folder) -> None:
+    """Show what was agreed: the plan, and the custodians who joined, by their digests."""
+    from cloakgp.custodians import Coordinator, FolderExchange
+
+    coordinator = Coordinator(FolderExchange(folder))
+    made, roster = coordinator.plan, coordinator.roster
+    epsilon, delta = made.budget
+    say(f"plan: {_agreed(made.digest)}")
+    say(f"  {made.output_name} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
+    say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
+    if roster is None:
+        say("roster: not closed yet")
+        return
+    say(f"roster: {_agreed(roster.digest)}")
+    for member in roster.members:
+        say(f"  {member.name}: {member.rows:,} rows, key {member.key[:16]}")
+    if coordinator.members:
+        asked = ", ".join(coordinator.members)
+        say(f"asked, in attempt {coordinator.attempt}: {asked}")
+
+
+def _agreed(digest: str) -> str:
+    """Return the beginning of a digest, as people read it to each other."""
+    return " ".join(digest[place : place + 4] for place in range(0, 16, 4))
+
+
+def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
+    from cloakgp.data import FileRows
+    from cloakgp.orders.options import SourceTable, check_missing_output
+
+    classes = tuple(made.settings.get("classes", ()))
+    check_missing_output(missing_output, classes=classes)
+    source = SourceTable(
+        path=table,
+        output=made.output_name,
+        schema=made.read_schema(),
+        missing_output=missing_output,
+    )
+    return FileRows(
+        table,
+        output=made.output_name,
+        raw=source.raw_rows(classes=classes),
+        table_format=source.table_format,
+    )
+
+
+def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float) -> None:
+    """Do what comes next, and wait for more."""
+    import time
+
+    from cloakgp.custodians.coordinator import POLL
+
+    until = time.monotonic() + wait
+    while True:
+        for what in made.step():
+            say(f"{what[0].upper()}{what[1:]}: {_told(what, coordinator)}", style="green")
+            until = time.monotonic() + wait
+        if coordinator.done or time.monotonic() >= until:
+            break
+        time.sleep(POLL)
+    say("The release is there." if coordinator.done else "Run it again when others have gone on.")
+
+
+def _told(what: str, coordinator: Coordinator) -> str:
+    if what == "joined":
+        return f"the plan {_agreed(coordinator.plan.digest)}"
+    assert coordinator.roster is not None
+    told = {"answered": "a question to the roster", "opened": "a mask, to the roster"}[what]
+    return f"{told} {_agreed(coordinator.roster.digest)}"

@@ -1,0 +1,188 @@
+"""Counting at a site: every question is charged before its noise is drawn, and once.
+
+The plan's own budget is a limit that no site goes beyond: what was opened, what may be opened still
+and the new question add up to no more, as an account of that limit would count it
+(`cloakgp.privacy.filters`). Beside it a ledger may count, under a key of each question: its charge
+is open from before the draw until the mask is opened, and then committed. A question that is void
+before that has told nothing, and will not: its charge is voided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.privacy.filters import Amount, filter_of
+from cloakgp.privacy.spending import (
+    Budget,
+    Charge,
+    Cost,
+    Keeper,
+    Spender,
+    SpendingError,
+    digest_of,
+)
+
+if TYPE_CHECKING:
+    from cloakgp.ledger import Ledger
+    from cloakgp.ledger.accounts import Account
+
+VOID = "a site dropped out before any mask of this question was opened, and none will be"
+
+
+@dataclass(frozen=True)
+class SiteKeeper:
+    """A keeper of one question, beside another keeper.
+
+    Attributes
+    ----------
+    spent : tuple of Cost
+        Of all other questions.
+    limit : (float, float)
+        The plan's budget.
+    noted : bool
+        Whether the journal has the question, so that it is charged already.
+    note : callable
+        Writes the question's cost into the journal.
+    keep : callable
+        Writes the hidden answer.
+    account : Account or None
+        Of a ledger, with the question's key.
+    inner : Keeper or None
+        That in force, if there is no account.
+    """
+
+    spent: tuple[Cost, ...]
+    limit: Budget
+    noted: bool
+    note: Callable[[Cost], None]
+    keep: Callable[[NDArray[np.int64]], None]
+    account: Account | None = None
+    inner: Keeper | None = None
+
+    def open_charge(self, spender: Spender) -> SiteCharge:
+        """Begin to count a question."""
+        charged = self.noted and self.account is None
+        inner: Charge | None = None
+        if self.account is not None:
+            known = self.account.find(str(self.account.key))
+            if known is not None and not known.open:
+                raise SpendingError(
+                    "the ledger has closed the charge of this question: nothing is drawn for it"
+                )
+            charged = known is not None and known.drawn
+            resumed = None if known is None else known.number
+            inner = replace(self.account, resumed=resumed).open_charge(spender)
+        elif self.inner is not None and not charged:
+            inner = self.inner.open_charge(spender)
+        return SiteCharge(keeper=self, inner=inner, charged=charged)
+
+
+@dataclass
+class SiteCharge:
+    """The charge of one question.
+
+    Attributes
+    ----------
+    keeper : SiteKeeper
+    inner : Charge or None
+    charged : bool
+        Whether its cost is reserved.
+    """
+
+    keeper: SiteKeeper
+    inner: Charge | None
+    charged: bool
+    _kept: bool = False
+
+    def hold(self, budgets: Sequence[Cost | Budget]) -> None:
+        """Hold nothing: a question is one draw."""
+
+    def recall(self, cost: Cost) -> NDArray[Any] | None:
+        """Return nothing: what was kept is sent again without a call."""
+
+    def reserve(self, cost: Cost) -> None:
+        """Reserve the cost in the ledger, and note it.
+
+        Raises
+        ------
+        SpendingError
+            If it is beyond the plan's budget, or the ledger refuses.
+        """
+        if not _has_room(self.keeper.limit, *self.keeper.spent, cost):
+            raise SpendingError(
+                "this question and those before it are more than the plan's budget: nothing was "
+                "drawn"
+            )
+        if self.inner is not None and not self.charged:
+            self.inner.reserve(cost)
+        self.charged = True
+        self.keeper.note(cost)
+
+    def keep(self, published: NDArray[Any]) -> None:
+        """Keep the hidden answer."""
+        self.keeper.keep(published)
+        self._kept = True
+
+    def drawn(self, digest: str | None) -> None:
+        """Note the digest of what is sent; an account has it when the mask is opened."""
+        if self.inner is not None and self.keeper.account is None:
+            self.inner.drawn(digest)
+
+    def close(self, *, failed: bool) -> None:
+        """Close the charge of another keeper; that of an account stays open until the mask is."""
+        if self.inner is None:
+            return
+        # What was reserved and not drawn is drawn by the next try, under the same charge.
+        if self.keeper.account is None or (failed and not self.charged):
+            self.inner.close(failed=failed)
+
+
+def _has_room(limit: Budget, *costs: Cost) -> bool:
+    """Return whether questions are within a budget, each of which earlier answers may have chosen.
+
+    By its filter; or because one plan takes the budget whole, as one charge of an account may.
+    """
+    rule, total = filter_of(limit), sum(map(Amount.of, costs), start=Amount())
+    fixed = len(costs) <= 1 or not (total.laplace or total.pure)
+    return rule.accepts(total) or (fixed and rule.takes_whole(total, draws=len(costs)))
+
+
+def commit(account: Account, published: NDArray[np.int64], *, budget: Budget) -> None:
+    """Commit the charge of a question whose mask is opened, unless it is.
+
+    Parameters
+    ----------
+    account : Account
+        With the question's key.
+    published : array of int
+        The hidden answer.
+    budget : (float, float)
+        Of the question.
+    """
+    known = account.find(str(account.key))
+    if known is None or not known.open:
+        return
+    epsilon, delta = budget
+    charge = replace(account, resumed=known.number).open_charge(
+        Spender(
+            call="ask_share",
+            unit="row",
+            epsilon=epsilon,
+            delta=delta,
+            fingerprint=lambda key: None,  # noqa: ARG005
+        )
+    )
+    charge.drawn(digest_of(published))
+    charge.close(failed=False)
+
+
+def void(ledger: Ledger, account: Account) -> None:
+    """Void the charge of a question whose mask was not opened, and never will be."""
+    known = account.find(str(account.key))
+    if known is not None and known.open:
+        ledger.void(known.number, reason=VOID, although_drawn=known.drawn)

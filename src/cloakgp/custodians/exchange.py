@@ -1,0 +1,105 @@
+"""Exchange of files between custodians: each is written once, and never changed.
+
+Nothing secret is in them: whoever reads all of them learns what the coordinator does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from cloakgp.custodians.errors import CustodiansError
+from cloakgp.utils.files import reserve_file
+
+PLAN, ROSTER, RELEASE = "plan.json", "roster.json", "release.cloak"
+
+
+class Exchange(Protocol):
+    """Files that the coordinator and all sites read and write."""
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of a file, None if there is none yet.
+
+        Parameters
+        ----------
+        name : str
+            A relative path, of letters, digits, dots, hyphens and slashes.
+        """
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file, unless it is there with the same content.
+
+        Raises
+        ------
+        CustodiansError
+            If it is there with another.
+        """
+
+
+class FolderExchange:
+    """Files in a folder that all can reach.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     exchange = FolderExchange(folder)
+    ...     exchange.put("attempt-1/total.bin", b"5")
+    ...     exchange.get("attempt-1/total.bin"), exchange.get("attempt-1/other.bin")
+    (b'5', None)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of a file, None if there is none yet."""
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file in one step, unless it is there with the same content."""
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with reserve_file(target) as reserved:
+                reserved.write(content)
+        except FileExistsError:
+            if self.get(name) != content:
+                raise _written_before(name) from None
+
+
+class MemoryExchange:
+    """Files in the memory of this process, to try a plan.
+
+    Examples
+    --------
+    >>> exchange = MemoryExchange()
+    >>> exchange.put("plan.json", b"{}")
+    >>> exchange.put("plan.json", b"[]")
+    Traceback (most recent call last):
+    ...
+    cloakgp.custodians.errors.CustodiansError: plan.json was written before, and is another
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of a file, None if there is none yet."""
+        return self.files.get(name)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep a file, unless it is there with the same content."""
+        if self.files.setdefault(name, content) != content:
+            raise _written_before(name)
+
+
+def _written_before(name: str) -> CustodiansError:
+    return CustodiansError(f"{name} was written before, and is another")

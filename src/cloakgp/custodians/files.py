@@ -1,0 +1,227 @@
+"""Files of the exchange: their names, and what sites send."""
+
+from __future__ import annotations
+
+import io
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from cloakgp.custodians.errors import CustodiansError
+from cloakgp.custodians.plan import read_json
+from cloakgp.privacy.sampler import Integers
+from cloakgp.utils.arrays import Array
+
+
+def member_file(site: str) -> str:
+    """Return the name of the file with which a site joins."""
+    return f"sites/{site}.json"
+
+
+def inputs_file(site: str) -> str:
+    """Return the name of the file of public inputs of a site."""
+    return f"sites/{site}.npy"
+
+
+def attempt_file(attempt: int) -> str:
+    """Return the name of the file that says who is asked in an attempt."""
+    return f"attempt-{attempt}/members.json"
+
+
+def question_file(attempt: int, number: int, what: str) -> str:
+    """Return the name of a file about a question."""
+    return f"attempt-{attempt}/question-{number}/{what}"
+
+
+REQUEST, COMPLETE, TOTAL = "request.cloak", "complete.json", "total.json"
+
+
+def answer_of(site: str) -> str:
+    """Return what the hidden answer of a site is called."""
+    return f"answers/{site}.json"
+
+
+def opening_of(site: str) -> str:
+    """Return what the opened mask of a site is called."""
+    return f"openings/{site}.json"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Numbers for a question: hidden ones of a site, or the noisy sums of all.
+
+    Attributes
+    ----------
+    request : str
+        Digest of the request.
+    site : str
+        Empty of the sums of all.
+    numbers : str
+        Signed integers of 64 bits, least byte first, in base 64.
+    """
+
+    request: str
+    site: str
+    numbers: str
+
+    @classmethod
+    def of(cls, integers: Integers, *, request: str, site: str = "") -> Hidden:
+        """Return the file of some integers."""
+        content = b64encode(integers.astype("<i8").tobytes()).decode()
+        return cls(request=request, site=site, numbers=content)
+
+    def integers(self, *, count: int) -> Integers:
+        """Return the integers.
+
+        Raises
+        ------
+        CustodiansError
+            If there are others than so many.
+        """
+        try:
+            content = b64decode(self.numbers, validate=True)
+        except (ValueError, TypeError):
+            content = b""
+        if len(content) != 8 * count:
+            raise CustodiansError(f"{self.site or 'the sum'} has not {count} numbers")
+        return np.frombuffer(content, dtype="<i8").astype(np.int64)
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Hidden:
+        """Return the content of a file.
+
+        Raises
+        ------
+        CustodiansError
+            If it is damaged.
+        """
+        return cls(**read_json(content, cls))
+
+
+@dataclass(frozen=True)
+class Complete:
+    """The coordinator's word that all have answered.
+
+    Attributes
+    ----------
+    request : str
+        Digest of the request.
+    answers : mapping
+        Digests of the files of answers, by names of sites.
+    """
+
+    request: str
+    answers: Mapping[str, str]
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Complete:
+        """Return the content of a file.
+
+        Raises
+        ------
+        CustodiansError
+            If it is damaged.
+        """
+        found = cls(**read_json(content, cls))
+        if not isinstance(found.answers, dict):
+            raise CustodiansError("the word that all have answered is damaged")
+        return found
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The mask that a site opens.
+
+    Attributes
+    ----------
+    request : str
+        Digest of the request.
+    site : str
+    seed : str
+        b_i, in hexadecimal.
+    """
+
+    request: str
+    site: str
+    seed: str
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Opening:
+        """Return the content of a file.
+
+        Raises
+        ------
+        CustodiansError
+            If it is damaged.
+        """
+        found = cls(**read_json(content, cls))
+        try:
+            seed = bytes.fromhex(found.seed)
+        except (ValueError, TypeError):
+            seed = b""
+        if len(seed) != 32:
+            raise CustodiansError("an opened mask is damaged")
+        return found
+
+
+def inputs_to_bytes(X: Array) -> bytes:
+    """Return the file of public inputs."""
+    content = io.BytesIO()
+    np.save(content, np.ascontiguousarray(X, dtype="<f8"), allow_pickle=False)
+    return content.getvalue()
+
+
+def inputs_from_bytes(content: bytes, *, shape: tuple[int, int]) -> Array:
+    """Return public inputs from their file.
+
+    Raises
+    ------
+    CustodiansError
+        If they are not finite numbers of this shape.
+    """
+    try:
+        X = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, OSError, EOFError):
+        X = np.zeros(0)
+    if X.shape != shape or X.dtype != np.dtype("<f8") or not np.isfinite(X).all():
+        raise CustodiansError(
+            f"public inputs of a site are not {shape[0]} rows of {shape[1]} finite numbers"
+        )
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def names_to_bytes(names: tuple[str, ...]) -> bytes:
+    """Return the file of who is asked in an attempt."""
+    return json.dumps(list(names)).encode()
+
+
+def names_from_bytes(content: bytes) -> tuple[str, ...]:
+    """Return who is asked in an attempt.
+
+    Raises
+    ------
+    CustodiansError
+        If the file is damaged.
+    """
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise CustodiansError("the list of sites that are asked is damaged")
+    return tuple(found)

@@ -1,0 +1,382 @@
+"""Plan of a release of several custodians, and the roster of those who joined: public, and agreed.
+
+All sites compare the digest of the plan, and of the roster, which has their public keys and their
+numbers of rows. What is agreed is never changed: a site that finds another plan in the place of the
+one that it joined does nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self
+
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.columns import Schema
+from cloakgp.columns.table_schema import schema_from_text, schema_to_text
+from cloakgp.custodians.errors import CustodiansError
+from cloakgp.estimators import DPGPClassifier, DPGPRegressor
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.spending import Budget
+from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
+
+# Names are parts of the names of files.
+SITE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+Estimator = DPGPRegressor | DPGPClassifier
+Kind = Literal["numbers", "classes"]
+# Of what outputs are, and what is stated of a fit; all other settings are as a new estimator has
+# them.
+ESTIMATORS: Mapping[str, type[Estimator]] = {"numbers": DPGPRegressor, "classes": DPGPClassifier}
+OF_ALL = (
+    "kernel",
+    "epsilon",
+    "delta",
+    "noise",
+    "criterion",
+    "inducing",
+    "learn",
+    "stages",
+    "gap",
+    "random_state",
+)
+STATED: Mapping[str, tuple[str, ...]] = {
+    "numbers": (*OF_ALL, "bounds", "noise_variance", "mean", "interval", "calibrate"),
+    "classes": (*OF_ALL, "classes", "class_rates", "link"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be released, of whom, and whom it protects from whom.
+
+    Attributes
+    ----------
+    sites : tuple of str
+        Names of the custodians.
+    colluding : int
+        How many of them may work together, and with the coordinator, to learn of the others'
+        outputs: the guarantee holds against them.
+    input_names : tuple of str
+        Names of the public columns, in order.
+    output_name : str
+        Name of the private column.
+    outputs : {"numbers", "classes"}
+    settings : mapping
+        Of `DPGPRegressor` or `DPGPClassifier`, as JSON can hold them.
+    schema : str
+        File of the schema of raw public columns; empty where all are numbers already.
+
+    Examples
+    --------
+    >>> plan = Plan.of(DPGPRegressor(bounds=(0, 1), epsilon=1.0), sites=["north", "south"],
+    ...                input_names=["age"])
+    >>> plan.colluding, Plan.from_bytes(plan.to_bytes()) == plan
+    (1, True)
+    """
+
+    sites: tuple[str, ...]
+    colluding: int
+    input_names: tuple[str, ...]
+    output_name: str
+    outputs: Kind
+    settings: Mapping[str, Any]
+    schema: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Estimator,
+        *,
+        sites: Sequence[str],
+        input_names: Sequence[str] = (),
+        schema: Schema | None = None,
+        output_name: str = "y",
+        colluding: int = 1,
+    ) -> Plan:
+        """Return the plan of fitting an estimator.
+
+        Parameters
+        ----------
+        estimator : DPGPRegressor or DPGPClassifier
+        sites : sequence of str
+            Names of the custodians, of letters, digits, hyphens and underscores.
+        input_names : sequence of str
+            Of public columns of numbers.
+        schema : Schema, optional
+            Of raw public columns, in the place of names.
+        output_name : str
+        colluding : int
+            From 0. The noise of the release has as many n-ths more variance, of n sites, as the
+            noise of n − colluding sites has to suffice.
+
+        Raises
+        ------
+        CustodiansError, ValueError
+            If the estimator has settings that a plan cannot state, or the plan makes no sense.
+        """
+        outputs: Kind = "classes" if isinstance(estimator, DPGPClassifier) else "numbers"
+        given, usual = estimator.get_params(deep=False), _usual(type(estimator))
+        for name, value in given.items():
+            if name not in STATED[outputs] and value != usual[name]:
+                raise CustodiansError(f"several custodians do not fit with {name}={value!r}")
+        plan = cls(
+            sites=tuple(sites),
+            colluding=colluding,
+            input_names=tuple(input_names if schema is None else schema.names),
+            output_name=output_name,
+            schema="" if schema is None else schema_to_text(schema),
+            outputs=outputs,
+            settings={name: _to_json(name, given[name]) for name in STATED[outputs]},
+        )
+        plan.validate()
+        return plan
+
+    def validate(self) -> None:
+        """Refuse a plan that makes no sense.
+
+        Raises
+        ------
+        CustodiansError, ValueError
+        """
+        if len(self.sites) < 2 or len(set(self.sites)) < len(self.sites):
+            raise CustodiansError("a plan needs two sites or more, each with a name of its own")
+        for name in self.sites:
+            if not SITE_NAME.fullmatch(name):
+                raise CustodiansError(
+                    f"{name!r} is no name of a site: take letters, digits, - and _, 64 at most"
+                )
+        check_colluding(self.colluding, sites=len(self.sites))
+        if not self.input_names or len(set(self.input_names)) < len(self.input_names):
+            raise CustodiansError("name every public column once")
+        if self.output_name in self.input_names:
+            raise CustodiansError("the private column is no public one")
+        found = self.read_schema()
+        if found is not None and found.names != self.input_names:
+            raise CustodiansError("the plan's columns are not those of its schema")
+        # What an estimator does before it looks at a table.
+        self.estimator()._request().validate()
+
+    def estimator(self) -> Estimator:
+        """Return the estimator that is fitted."""
+        return ESTIMATORS[self.outputs](
+            **{name: _from_json(name, value) for name, value in self.settings.items()}
+        )
+
+    def read_schema(self) -> Schema | None:
+        """Return the schema of raw public columns; None where all are numbers already."""
+        return schema_from_text(self.schema) if self.schema else None
+
+    @property
+    def budget(self) -> Budget:
+        """(ε, δ) of all questions together."""
+        return float(self.settings["epsilon"]), float(self.settings["delta"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the plan."""
+        return digest_of(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the file; equal plans have equal files."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Plan:
+        """Return the plan of a file, and check it.
+
+        Raises
+        ------
+        CustodiansError
+            If it is none.
+        """
+        found = read_json(content, cls)
+        plan = cls(
+            **{
+                **found,
+                "sites": _texts(found["sites"]),
+                "input_names": _texts(found["input_names"]),
+            }
+        )
+        stated = (
+            plan.outputs in ESTIMATORS
+            and isinstance(plan.settings, dict)
+            and set(plan.settings) == set(STATED[plan.outputs])
+        )
+        if not stated or not isinstance(plan.schema, str):
+            raise CustodiansError("the plan is damaged, or of another version of this package")
+        try:
+            plan.validate()
+        except (ValueError, TypeError) as error:
+            raise CustodiansError(f"the plan is damaged: {error}") from None
+        return plan
+
+
+def check_colluding(colluding: int, *, sites: int) -> None:
+    """Refuse a number of sites that may work together which leaves none.
+
+    Raises
+    ------
+    CustodiansError
+    """
+    if type(colluding) is not int or not 0 <= colluding < sites:
+        raise CustodiansError(
+            f"of {sites} sites at least 0 and at most {sites - 1} may work together, got "
+            f"{colluding!r}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A site that joined. All of it is public.
+
+    Attributes
+    ----------
+    name : str
+    key : str
+        Its public key, in hexadecimal.
+    rows : int
+    inputs : str
+        Digest of its public inputs.
+    plan : str
+        Digest of the plan that it joined.
+    """
+
+    name: str
+    key: str
+    rows: int
+    inputs: str
+    plan: str
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return the member of a file, and check it.
+
+        Raises
+        ------
+        CustodiansError
+            If it is none.
+        """
+        found = cls(**read_json(content, cls))
+        texts = (found.name, found.key, found.inputs, found.plan)
+        if not all(isinstance(each, str) for each in texts):
+            raise CustodiansError("the file of a site is damaged")
+        if type(found.rows) is not int or found.rows < 1:
+            raise CustodiansError(f"{found.name} joined with no rows")
+        return found
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The sites that joined a plan.
+
+    Attributes
+    ----------
+    members : tuple of Member
+        In the order of the plan.
+    """
+
+    members: tuple[Member, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the roster: sites compare it by another way, a telephone, to know the keys."""
+        return digest_of(self.to_bytes())
+
+    def of(self, name: str) -> Member:
+        """Return the member of a name.
+
+        Raises
+        ------
+        CustodiansError
+            If there is none.
+        """
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise CustodiansError(f"{name} is not among the sites that joined")
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        return json.dumps([asdict(each) for each in self.members], indent=1).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Roster:
+        """Return the roster of a file.
+
+        Raises
+        ------
+        CustodiansError
+            If it is none.
+        """
+        try:
+            found = json.loads(content)
+            members = tuple(Member.from_bytes(json.dumps(each).encode()) for each in found)
+        except (ValueError, TypeError):
+            raise CustodiansError("the roster is damaged") from None
+        return cls(members)
+
+
+def digest_of(content: bytes) -> str:
+    """Return SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_json(content: bytes, kind: type[Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass from a file.
+
+    Raises
+    ------
+    CustodiansError
+        If they are others.
+    """
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or set(found) != {each.name for each in fields(kind)}:
+        raise CustodiansError(
+            f"the file of a {kind.__name__.lower()} is damaged, or of another version of this "
+            "package"
+        )
+    return found
+
+
+def _usual(kind: type[Any]) -> dict[str, Any]:
+    parameters = inspect.signature(kind).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
+
+
+def _to_json(name: str, value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return kernel_to_tree(value)
+    if isinstance(value, Classes):
+        value = value.labels
+    try:
+        return json.loads(json.dumps(value))
+    except TypeError:
+        raise CustodiansError(f"a plan cannot state {name}={value!r}") from None
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if name == "kernel" and value is not None:
+        return kernel_from_tree(value)
+    return _as_tuples(value)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise CustodiansError("the plan is damaged")
+    return tuple(value)

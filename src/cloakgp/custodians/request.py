@@ -1,0 +1,194 @@
+"""Request: a question to all sites, as a file from which nothing but its numbers can be read.
+
+It has the rule by which rows get their columns, the question about their outputs, and the bound by
+which all sites compute the same grid and noise; of all this each site verifies what its own rows
+can break (`ask_share` of `cloakgp.privacy.ask`). The digest of the file is in every mask, so that
+what is sent for different requests does not add up to anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cloakgp.custodians.errors import CustodiansError
+from cloakgp.design.streaming.binning import Partition
+from cloakgp.design.streaming.rules import Rule
+from cloakgp.models import SparsePrior
+from cloakgp.privacy.ask import StrategyBound
+from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.questions.base import Question
+from cloakgp.release.bands import RowQuestion
+from cloakgp.release.io.bundle import ReleaseFileError, bundle_bytes, read_bundle
+from cloakgp.release.io.codec import Reader, to_tree
+from cloakgp.release.streamed_strategy import EqualShares, RuleColumns
+from cloakgp.utils.arrays import Array
+
+KIND = "a question to custodians"
+# More numbers than any fit asks at once.
+MOST_ANSWERS = 10**6
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Request:
+    """A question to all sites. All of it is public.
+
+    Attributes
+    ----------
+    roster : str
+        Digest of the roster.
+    attempt, number : int
+        Which question it is, from 1, of which attempt.
+    members : tuple of str
+        The sites that are asked.
+    prior : SparsePrior or None
+        By whose features the rule goes; None where it goes by the question's.
+    rule : Rule or None
+        None where all rows are asked alike.
+    strata : Partition or None
+        In which rows are counted apart.
+    question : Question
+    answers, longest, chunk_rows, count
+        As of `StrategyBound` of `cloakgp.privacy.ask`.
+    noise : str
+    epsilon, delta : float
+    """
+
+    roster: str
+    attempt: int
+    number: int
+    members: tuple[str, ...]
+    prior: SparsePrior | None
+    rule: Rule | None
+    strata: Partition | None
+    question: Question
+    answers: int
+    longest: float
+    chunk_rows: int
+    count: int
+    noise: str
+    epsilon: float
+    delta: float
+
+    @classmethod
+    def of(
+        cls,
+        columns: Callable[[Array], Array],
+        *,
+        bound: StrategyBound,
+        question: Question,
+        epsilon: float,
+        delta: float,
+        **place: Any,
+    ) -> Request:
+        """Return the request of a question.
+
+        Parameters
+        ----------
+        columns, bound, question, epsilon, delta
+            As for `ask_chunks` of `cloakgp.privacy.ask`.
+        **place
+            ``roster``, ``attempt``, ``number`` and ``members``.
+
+        Raises
+        ------
+        CustodiansError
+            If rows are protected together, or asked in another way.
+        """
+        alone = bound.group_rows is None and bound.together == 1
+        if not alone or not isinstance(columns, RuleColumns | EqualShares):
+            raise CustodiansError("several custodians answer questions about rows, each on its own")
+        if columns.grouped or columns.output is not None:
+            raise CustodiansError("several custodians answer questions about one output of a row")
+        ruled = columns if isinstance(columns, RuleColumns) else None
+        model = None if ruled is None else ruled.model
+        return cls(
+            prior=model if isinstance(model, SparsePrior) else None,
+            rule=None if ruled is None else ruled.rule,
+            strata=columns.strata,
+            question=question,
+            answers=bound.answers,
+            longest=float(bound.longest),
+            chunk_rows=bound.chunk_rows,
+            count=bound.count,
+            noise=bound.noise.name,
+            epsilon=float(epsilon),
+            delta=float(delta),
+            **place,
+        )
+
+    def validate(self) -> None:
+        """Refuse a request that makes no sense.
+
+        Raises
+        ------
+        ValueError
+        """
+        noise_named(self.noise)
+        whole = (self.attempt, self.number, self.answers, self.chunk_rows, self.count)
+        if min(whole) < 1 or self.answers * self.question.channels > MOST_ANSWERS:
+            raise ValueError("its numbers make no sense")
+        # Written so that NaN fails.
+        if not 0 < self.longest < float("inf"):
+            raise ValueError("its columns have no length")
+        ruled = self.rule is not None and self.prior is None
+        if ruled and not isinstance(self.question, RowQuestion):
+            raise ValueError("its rule goes by nothing")
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are answered."""
+        return self.answers * self.question.channels
+
+    @property
+    def bound(self) -> StrategyBound:
+        """The bound of the rows of all sites."""
+        return StrategyBound(
+            answers=self.answers,
+            longest=self.longest,
+            chunk_rows=self.chunk_rows,
+            count=self.count,
+            noise=noise_named(self.noise),
+        )
+
+    @property
+    def columns(self) -> RuleColumns | EqualShares:
+        """The columns of rows, by their inputs."""
+        if self.rule is None:
+            return EqualShares(strata=self.strata)
+        model = self.question if self.prior is None else self.prior
+        assert isinstance(model, SparsePrior | RowQuestion)
+        return RuleColumns(model=model, rule=self.rule, strata=self.strata)
+
+    def to_bytes(self) -> bytes:
+        """Return the file; equal requests have equal files."""
+
+        def tree(stored: Callable[[Array], Any]) -> dict[str, Any]:
+            entries: dict[str, Any] = to_tree(self, stored=stored)
+            return entries
+
+        return bundle_bytes(kind=KIND, tree=tree)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Request:
+        """Return the request of a file, and check it.
+
+        Raises
+        ------
+        CustodiansError
+            If it is none.
+        """
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "request.cloak"
+            path.write_bytes(content)
+            try:
+                return read_bundle(
+                    path,
+                    kind=KIND,
+                    parse=lambda entries, loaded: Reader(loaded=loaded).read(entries, cls),
+                )
+            except ReleaseFileError as error:
+                raise CustodiansError(f"a question cannot be read: {error}") from None

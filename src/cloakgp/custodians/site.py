@@ -1,0 +1,394 @@
+"""A site: it joins a plan, answers questions about its own rows, and opens masks.
+
+Whatever it does is done in the same order: counted, drawn, kept in a folder of its own, sent. A
+process may be killed at every moment: what was kept is sent again, and never drawn anew; what was
+counted and not kept is drawn under the same charge, as nobody has seen the other. Two answers to
+one question would have the same masks, so that there is never a second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.columns import Schema
+from cloakgp.columns.table_schema import schema_to_text
+from cloakgp.custodians import counting
+from cloakgp.custodians.counting import SiteKeeper
+from cloakgp.custodians.errors import CustodiansError
+from cloakgp.custodians.exchange import PLAN, ROSTER, Exchange
+from cloakgp.custodians.files import (
+    COMPLETE,
+    REQUEST,
+    Complete,
+    Hidden,
+    Opening,
+    answer_of,
+    attempt_file,
+    inputs_file,
+    inputs_to_bytes,
+    member_file,
+    names_from_bytes,
+    opening_of,
+    question_file,
+)
+from cloakgp.custodians.journal import KEY, Drawn, SiteFolder, attempt_of, question_key
+from cloakgp.custodians.masks import SiteKey
+from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
+from cloakgp.custodians.request import Request
+from cloakgp.fitting.passes import Rows
+from cloakgp.privacy.ask import ask_share
+from cloakgp.privacy.spending import Cost, counted_by, keeper_in_force
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.locks import locked_folder
+from cloakgp.utils.passes import Chunk
+
+if TYPE_CHECKING:
+    from cloakgp.ledger import Ledger
+    from cloakgp.ledger.accounts import Account
+
+# Of a digest, as people read it to each other.
+BEGINNING = re.compile(r"[0-9a-f]{8,64}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """Public inputs of some chunks."""
+
+    X: Array
+
+    def merge(self, other: _Inputs) -> _Inputs:
+        return _Inputs(np.concatenate([self.X, other.X]))
+
+
+def _inputs_of(chunk: Chunk) -> _Inputs:
+    return _Inputs(chunk.X)
+
+
+class Site:
+    """A custodian of some of the rows.
+
+    Parameters
+    ----------
+    name : str
+        As the plan has it.
+    rows : Rows
+        Its rows, from `cloakgp.data`: public inputs in the plan's order, and private outputs.
+    exchange : Exchange
+    folder : str or Path
+        Of this site alone, for its key and its journal. Without it nothing can be opened, and with
+        it a reader of the exchange can take off this site's masks.
+    ledger : Ledger, optional
+        Counts every question.
+    account : str
+        Of the ledger.
+    agreed : str
+        The first digits of the roster's digest, eight or more, as all custodians have it by another
+        way: nothing is answered to another roster. Without it, whoever has the exchange could put
+        public keys of their own in the place of all others.
+
+    Raises
+    ------
+    CustodiansError
+        If rows are protected together, or what is agreed is no beginning of a digest.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from cloakgp import DPGPRegressor
+    >>> from cloakgp.custodians import MemoryExchange
+    >>> from cloakgp.data import ArrayRows
+    >>> exchange = MemoryExchange()
+    >>> plan = Plan.of(DPGPRegressor(bounds=(0, 1), epsilon=1.0), sites=["north", "south"],
+    ...                input_names=["age"])
+    >>> exchange.put("plan.json", plan.to_bytes())
+    >>> rows = ArrayRows([[1.0], [2.0]], [0.5, 0.6])
+    >>> with TemporaryDirectory() as folder:
+    ...     Site("north", rows, exchange, folder).step()
+    ('joined',)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: Rows,
+        exchange: Exchange,
+        folder: str | Path,
+        *,
+        ledger: Ledger | None = None,
+        account: str = "",
+        agreed: str = "",
+    ) -> None:
+        if rows.grouped:
+            raise CustodiansError("several custodians protect rows, each on its own: no groups")
+        self._agreed = "".join(agreed.split()).lower()
+        if agreed and not BEGINNING.fullmatch(self._agreed):
+            raise CustodiansError(
+                f"a digest begins with eight digits or more, 0 to 9 and a to f, got {agreed!r}"
+            )
+        self.name = name
+        self.folder = SiteFolder(folder)
+        self._rows = rows
+        self._exchange = exchange
+        self._ledger = ledger
+        self._account = account
+
+    def step(self) -> tuple[str, ...]:
+        """Do whatever comes next, and return what was done; nothing if others come next.
+
+        It joins the plan; answers the question that is there; opens the mask of one that all have
+        answered. It may be called any number of times, from processes one after the other.
+
+        Returns
+        -------
+        tuple of str
+            Of "joined", "answered" and "opened".
+
+        Raises
+        ------
+        CustodiansError
+            If what the coordinator says is not as agreed; then nothing was drawn.
+        SpendingError
+            If the question is beyond the plan's budget, or that of the ledger's account.
+        """
+        with self._locked():
+            plan = self._plan()
+            done = [what for what, act in self._acts(plan) if act()]
+        return tuple(done)
+
+    def _acts(self, plan: Plan) -> Iterator[tuple[str, Callable[[], bool]]]:
+        yield "joined", partial(self._join, plan)
+        roster = self._roster(plan)
+        attempt = None if roster is None else self._attempt(plan)
+        if roster is None or attempt is None:
+            return
+        number, members = 1, attempt[1]
+        while (content := self._get(attempt[0], number, REQUEST)) is not None:
+            request = self._request(content, roster, attempt=attempt[0], number=number)
+            keys = {name: roster.of(name).key for name in members}
+            yield "answered", partial(self._answer, content, request, plan, keys=keys)
+            yield "opened", partial(self._open, content, request)
+            number += 1
+
+    @cached_property
+    def _inputs(self) -> Array:
+        """The public inputs, shape (n, D)."""
+        return self._rows.over_inputs(_inputs_of, what="looking at the inputs").X
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked_folder(self.folder.path))
+            except BlockingIOError:
+                raise CustodiansError(
+                    f"another process goes on with the site in {self.folder.path}"
+                ) from None
+            yield
+
+    def _get(self, attempt: int, number: int, what: str) -> bytes | None:
+        return self._exchange.get(question_file(attempt, number, what))
+
+    # What was agreed.
+
+    def _plan(self) -> Plan:
+        content = self._exchange.get(PLAN)
+        if content is None:
+            raise CustodiansError("there is no plan yet")
+        plan = Plan.from_bytes(content)
+        if self.name not in plan.sites:
+            raise CustodiansError(f"{self.name} is none of the sites of the plan")
+        names = tuple(self._rows.input_names)
+        if names and names != plan.input_names:
+            raise CustodiansError(
+                f"the plan is about {', '.join(plan.input_names)}, in this order, and the rows "
+                f"have {', '.join(names)}"
+            )
+        if self._rows.n_inputs != len(plan.input_names):
+            raise CustodiansError(
+                f"the plan is about {len(plan.input_names)} public columns, and the rows have "
+                f"{self._rows.n_inputs}"
+            )
+        schema: Schema | None = getattr(self._rows, "schema", None)
+        if schema is not None and schema_to_text(schema) != plan.schema:
+            raise CustodiansError(
+                "the schema of the rows is another than the plan's, or the plan's leaves something "
+                "to each table"
+            )
+        self._agree("plan", digest_of(content))
+        return plan
+
+    def _agree(self, what: str, digest: str) -> None:
+        """Note a digest, or refuse another than was noted."""
+        journal = self.folder.load()
+        known = {"plan": journal.plan, "roster": journal.roster}[what]
+        if known and known != digest:
+            raise CustodiansError(f"the {what} is another than this site agreed to")
+        if not known:
+            self.folder.save(
+                replace(journal, plan=digest) if what == "plan" else replace(journal, roster=digest)
+            )
+
+    def _join(self, plan: Plan) -> bool:
+        key = SiteKey.kept(self.folder.path / KEY)
+        inputs = inputs_to_bytes(self._inputs)
+        journal, digest = self.folder.load(), digest_of(inputs)
+        if journal.inputs and journal.inputs != digest:
+            raise CustodiansError(
+                "the public inputs are others than those with which this site joined"
+            )
+        member = Member(
+            name=self.name,
+            key=key.public,
+            rows=len(self._inputs),
+            inputs=digest,
+            plan=plan.digest,
+        )
+        new = self._exchange.get(member_file(self.name)) is None
+        self.folder.save(replace(journal, inputs=digest))
+        self._exchange.put(inputs_file(self.name), inputs)
+        self._exchange.put(member_file(self.name), member.to_bytes())
+        return new
+
+    def _roster(self, plan: Plan) -> Roster | None:
+        content = self._exchange.get(ROSTER)
+        if content is None:
+            return None
+        roster = Roster.from_bytes(content)
+        own = self._exchange.get(member_file(self.name))
+        if own is None or roster.of(self.name) != Member.from_bytes(own):
+            raise CustodiansError("the roster has another entry for this site than it sent")
+        if any(each.plan != plan.digest for each in roster.members):
+            raise CustodiansError("a site of the roster joined another plan")
+        if len({each.key for each in roster.members}) < len(roster.members):
+            raise CustodiansError("two sites of the roster have one key")
+        if not roster.digest.startswith(self._agreed):
+            raise CustodiansError("the roster is another than was agreed: nothing was answered")
+        self._agree("roster", roster.digest)
+        return roster
+
+    def _attempt(self, plan: Plan) -> tuple[int, tuple[str, ...]] | None:
+        """Return the latest attempt and who is asked, after noting that earlier ones are void."""
+        journal = self.folder.load()
+        latest = journal.attempt
+        while self._exchange.get(attempt_file(latest + 1)) is not None:
+            latest += 1
+        if latest == 0:
+            return None
+        members = names_from_bytes(self._exchange.get(attempt_file(latest)) or b"")
+        check_colluding(plan.colluding, sites=len(set(members)))
+        if latest > journal.attempt:
+            journal = replace(journal, attempt=latest)
+            self.folder.save(journal)
+        if self._ledger is not None:
+            for key, drawn in journal.questions.items():
+                if attempt_of(key) < latest and not drawn.opened:
+                    counting.void(self._ledger, self._account_of(key))
+        return (latest, members) if self.name in members else None
+
+    def _request(self, content: bytes, roster: Roster, *, attempt: int, number: int) -> Request:
+        request = Request.from_bytes(content)
+        members = names_from_bytes(self._exchange.get(attempt_file(attempt)) or b"")
+        if (
+            request.roster != roster.digest
+            or (request.attempt, request.number) != (attempt, number)
+            or request.members != members
+            or len(set(members)) < len(members)
+        ):
+            raise CustodiansError("a question is not about what was agreed")
+        if request.count != sum(roster.of(name).rows for name in members):
+            raise CustodiansError("a question is about another number of rows than all sites have")
+        return request
+
+    # Answers.
+
+    def _answer(
+        self, content: bytes, request: Request, plan: Plan, *, keys: dict[str, str]
+    ) -> bool:
+        name = question_file(request.attempt, request.number, answer_of(self.name))
+        key = question_key(request.attempt, request.number)
+        digest = digest_of(content)
+        drawn = self.folder.load().questions.get(key)
+        if drawn is not None and drawn.request != digest:
+            raise CustodiansError("a question was changed after this site had answered it")
+        kept = self.folder.answer(key)
+        if kept is None:
+            self._draw(request, plan, keys=keys, digest=digest)
+            kept = self.folder.answer(key)
+        assert kept is not None
+        new = self._exchange.get(name) is None
+        self._exchange.put(name, kept)
+        return new
+
+    def _draw(self, request: Request, plan: Plan, *, keys: dict[str, str], digest: str) -> None:
+        """Count a question, draw its noise, and keep the hidden answer."""
+        key, journal = question_key(request.attempt, request.number), self.folder.load()
+        own = SiteKey.kept(self.folder.path / KEY)
+
+        def note(cost: Cost) -> None:
+            self.folder.save(journal.with_question(key, Drawn(request=digest, cost=cost)))
+
+        def keep(hidden: NDArray[np.int64]) -> None:
+            content = Hidden.of(hidden, request=digest, site=self.name).to_bytes()
+            self.folder.keep_answer(key, content)
+
+        keeper = SiteKeeper(
+            spent=journal.spent(without=key),
+            limit=plan.budget,
+            noted=key in journal.questions,
+            note=note,
+            keep=keep,
+            account=None if self._ledger is None else self._account_of(key),
+            inner=keeper_in_force(),
+        )
+        with counted_by(keeper):
+            ask_share(
+                self._rows,
+                request.columns,
+                bound=request.bound,
+                question=request.question,
+                epsilon=request.epsilon,
+                delta=request.delta,
+                count=len(self._inputs),
+                sharers=len(request.members) - plan.colluding,
+                hide=partial(own.hide, site=self.name, keys=keys, question=digest),
+            )
+
+    def _open(self, content: bytes, request: Request) -> bool:
+        """Open the mask of a question that all have answered."""
+        key, digest = question_key(request.attempt, request.number), digest_of(content)
+        said = self._get(request.attempt, request.number, COMPLETE)
+        kept, journal = self.folder.answer(key), self.folder.load()
+        drawn = journal.questions.get(key)
+        if said is None or kept is None or drawn is None:
+            return False
+        complete = Complete.from_bytes(said)
+        if complete.request != digest or set(complete.answers) != set(request.members):
+            raise CustodiansError("not all that were asked have answered")
+        if complete.answers[self.name] != digest_of(kept):
+            raise CustodiansError("another answer came from this site than it sent")
+        if not drawn.opened:
+            self.folder.save(journal.with_question(key, replace(drawn, opened=True)))
+        if self._ledger is not None:
+            hidden = Hidden.from_bytes(kept).integers(count=request.numbers)
+            counting.commit(self._account_of(key), hidden, budget=(request.epsilon, request.delta))
+        own = SiteKey.kept(self.folder.path / KEY)
+        name = question_file(request.attempt, request.number, opening_of(self.name))
+        new = self._exchange.get(name) is None
+        opening = Opening(request=digest, site=self.name, seed=own.own_seed(digest).hex())
+        self._exchange.put(name, opening.to_bytes())
+        return new
+
+    def _account_of(self, key: str) -> Account:
+        assert self._ledger is not None
+        roster = self.folder.load().roster
+        named = f"custodians {roster[:16]}, question {key}"
+        return replace(self._ledger.account(self._account), key=named)

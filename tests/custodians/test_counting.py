@@ -1,0 +1,125 @@
+"""Every site's ledger counts every question once, before its noise is drawn."""
+
+from __future__ import annotations
+
+import pytest
+from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of
+
+from cloakgp.ledger import Ledger
+from cloakgp.ledger.errors import LedgerError
+from cloakgp.privacy.spending import SpendingError
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger.create(tmp_path / "ledger.db")
+    made.open_account("patients", epsilon=2.0, delta=1e-5)
+    return made
+
+
+def ward_of(tmp_path, ledger, **settings):
+    return Ward(tmp_path / "sites", ledger=ledger, account="patients", **settings)
+
+
+def standing(ledger):
+    [found] = ledger.standings()
+    return found
+
+
+@pytest.fixture
+def alone(tmp_path, ledger):
+    """One site that counts, among others that do not."""
+    ward = Ward(tmp_path / "sites")
+    counted = ward_of(tmp_path, ledger, exchange=ward.exchange).sites["west"]
+    ward.sites["west"] = counted
+    return ward
+
+
+def test_a_question_is_charged_until_its_mask_is_opened_and_then_committed(alone, ledger):
+    alone.ask()
+    assert standing(ledger).charges == 0
+    alone.step()
+    before = standing(ledger)
+    assert (before.charges, len(before.open)) == (1, 1)
+    alone.finish()
+    after = standing(ledger)
+    assert (after.charges, after.open) == (1, ())
+    assert after.spent == before.spent
+    assert ledger.verify().findings == ()
+
+
+def test_a_void_question_costs_nothing(alone, ledger):
+    alone.ask()
+    alone.step("north", "west")
+    assert standing(ledger).used > 0.4
+    alone.coordinator.begin_without(["east"])
+    del alone.sites["east"]
+    alone.finish()
+    after = standing(ledger)
+    assert (after.charges, after.open) == (2, ())
+    assert after.used == pytest.approx(0.5, abs=0.02)
+    states = [each.content["kind"] for each in ledger.entries() if "charge" in each.content]
+    assert states.count("voided") == 1
+    assert states.count("committed") == 1
+    assert ledger.verify().findings == ()
+
+
+def test_an_account_without_room_refuses_before_the_draw(alone, ledger):
+    ledger.change_limit("patients", epsilon=0.5, delta=1e-6, reason="a test")
+    alone.ask()
+    with pytest.raises(LedgerError, match="no room"):
+        alone.step("west")
+    assert standing(ledger).spent == type(standing(ledger).spent)()
+    site = alone.sites["west"]
+    assert site.folder.load().questions == {}
+    assert site.folder.answer("1/1") is None
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_several_questions_are_the_plans_budget_together(tmp_path, ledger, noise):
+    ward = Ward(tmp_path / "others", plan=plan_of(noise=noise, **TWO_QUESTIONS))
+    ward.sites["west"] = ward_of(tmp_path, ledger, plan=ward.plan, exchange=ward.exchange).sites[
+        "west"
+    ]
+    release = ward.finish()
+    assert len(release.measurements) == 2
+    found = standing(ledger)
+    assert (found.charges, found.open) == (2, ())
+    assert found.epsilon_if_fixed <= 1.0
+
+
+def test_another_keeper_counts_without_a_ledger(tmp_path, ledger):
+    ward = Ward(tmp_path / "sites")
+    ward.ask()
+    with ledger.account("patients"):
+        ward.step("west")
+    assert standing(ledger).charges == 1
+    assert standing(ledger).open == ()
+
+
+def test_the_keys_of_questions_are_of_the_roster(alone, ledger):
+    alone.finish()
+    roster = alone.coordinator.roster.digest
+    found = ledger.account("patients").find(f"custodians {roster[:16]}, question 1/1")
+    assert found.drawn
+    assert not found.open
+
+
+def test_the_coordinator_counts_nothing(tmp_path, ledger):
+    """It draws no noise, and has no outputs: a ledger of its own stays as it was."""
+    ward = Ward(tmp_path / "sites")
+    with ledger.account("patients"):
+        ward.step()
+        ward.collect()
+    assert standing(ledger).spent == type(standing(ledger).spent)()
+    assert set(ward.sites) == set(NAMES)
+
+
+def test_a_lost_folder_is_not_drawn_for_again(alone, tmp_path):
+    """The ledger knows of what was drawn and opened; nobody can draw other noise for it."""
+    alone.finish()
+    (tmp_path / "sites" / "west" / "journal.json").unlink()
+    (tmp_path / "sites" / "west" / "answer-1-1.json").unlink()
+    alone.exchange.files.pop("attempt-1/question-1/answers/west.json")
+    with pytest.raises(SpendingError, match="closed the charge"):
+        alone.step("west")

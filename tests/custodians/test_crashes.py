@@ -1,0 +1,174 @@
+"""Kills at every moment: nothing is drawn twice for one question, counted twice, or lost.
+
+A *moment* is before or after anything that outlives the process: a file that is written, a
+transaction of the ledger, and the draw of noise itself. A site, or the coordinator, is killed at
+each of them in turn, and from then on nothing more of it reaches the disk. The next process goes on
+from what is there.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from small_plans import Ward, plan_of
+
+from cloakgp.custodians import FolderExchange
+from cloakgp.ledger import Ledger
+from cloakgp.ledger.database import Database
+from cloakgp.privacy.noise import laplace
+from cloakgp.utils.files import ReservedFile
+
+NAMES = ("north", "south")
+FEWEST = 12
+
+
+class KilledError(BaseException):
+    """The process is no more."""
+
+
+class Moments:
+    """The moments of a run, at one of which it ends."""
+
+    def __init__(self, patch, *, last=None):
+        self.names, self.draws, self.published = [], 0, []
+        self.last, self.dead = last, False
+        self.patch(patch)
+
+    def reach(self, name):
+        if self.dead:
+            raise KilledError
+        self.names.append(name)
+        if self.last == len(self.names) - 1:
+            self.dead = True
+            raise KilledError
+
+    def patch(self, patch):
+        write, writing, add = ReservedFile.write, Database.writing, laplace.add_share_of_laplace
+
+        def written(this, content, **settings):
+            self.reach(f"before {this.path.name}")
+            write(this, content, **settings)
+            self.reach(f"after {this.path.name}")
+
+        @contextmanager
+        def wrote(this, **settings):
+            self.reach("before an entry")
+            with writing(this, **settings) as found:
+                yield found
+            self.reach("after an entry")
+
+        def added(integers, *, hide, **settings):
+            def hidden(noisy):
+                self.reach("before the draw is hidden")
+                self.draws += 1
+                found = hide(noisy)
+                self.reach("after the draw is hidden")
+                return found
+
+            return add(integers, hide=hidden, **settings)
+
+        patch.setattr(ReservedFile, "write", written)
+        patch.setattr(Database, "writing", wrote)
+        patch.setattr(laplace, "add_share_of_laplace", added)
+
+
+def ward_of(folder):
+    """Two sites, the second with a ledger, as new processes find them."""
+    path = Path(folder)
+    if not (path / "ledger.db").exists():
+        Ledger.create(path / "ledger.db").open_account("patients", epsilon=1.0, delta=0.0)
+    exchange = FolderExchange(path / "shared")
+    plan = plan_of(sites=NAMES, noise="laplace", delta=0.0, inducing=2)
+    ward = Ward(path / "sites", plan=plan, exchange=exchange, names=NAMES)
+    counted = Ward(
+        path / "sites",
+        plan=plan,
+        exchange=exchange,
+        names=NAMES,
+        ledger=Ledger(path / "ledger.db"),
+        account="patients",
+    )
+    ward.sites["south"] = counted.sites["south"]
+    return ward
+
+
+def finished(folder):
+    """Go on with new processes to the end."""
+    release = ward_of(folder).finish()
+    ward = ward_of(folder)
+    assert set(ward.step().values()) == {()}
+    return ward, release
+
+
+def check(folder):
+    ward, release = finished(folder)
+    [standing] = Ledger(Path(folder) / "ledger.db").standings()
+    assert standing.open == ()
+    # The whole budget, once.
+    assert standing.used == pytest.approx(1.0, abs=1e-6)
+    assert Ledger(Path(folder) / "ledger.db").verify().findings == ()
+    assert release.n_rows == 20
+    for name in NAMES:
+        journal = ward.sites[name].folder.load()
+        assert [each.opened for each in journal.questions.values()] == [True]
+        sent = ward.exchange.get(f"attempt-1/question-1/answers/{name}.json")
+        assert sent == ward.sites[name].folder.answer("1/1")
+
+
+def run_to(folder, who, monkeypatch, *, last=None):
+    """Let one of the processes run, killed at a moment; the others as far as they can."""
+    ward = ward_of(folder)
+    for _ in range(4):
+        for name in NAMES:
+            if name != who:
+                ward.step(name)
+        if who != "coordinator":
+            ward.collect()
+        with monkeypatch.context() as patch:
+            moments = Moments(patch, last=last)
+            try:
+                if who == "coordinator":
+                    ward.collect()
+                else:
+                    ward.step(who)
+            except KilledError:
+                return True, moments
+        if last is not None:
+            last -= len(moments.names)
+            if last < 0:
+                return True, moments
+    return False, moments
+
+
+@pytest.mark.parametrize(
+    "who",
+    # The one without a ledger does what the other does, and less.
+    ["south", pytest.param("north", marks=pytest.mark.slow), "coordinator"],
+)
+def test_a_kill_at_every_moment(who, tmp_path, monkeypatch):
+    killed = 0
+    while True:
+        folder = tmp_path / f"run-{killed}"
+        folder.mkdir()
+        dead, _ = run_to(folder, who, monkeypatch, last=killed)
+        if not dead:
+            break
+        check(folder)
+        killed += 1
+    assert killed >= FEWEST
+
+
+def test_an_answer_that_was_kept_is_not_drawn_again(tmp_path, monkeypatch):
+    ward = ward_of(tmp_path)
+    ward.ask()
+    ward.step("south")
+    answer = tmp_path / "shared/attempt-1/question-1/answers/south.json"
+    content = answer.read_bytes()
+    answer.unlink()
+    with monkeypatch.context() as patch:
+        moments = Moments(patch)
+        assert ward_of(tmp_path).step("south") == {"south": ("answered",)}
+    assert moments.draws == 0
+    assert answer.read_bytes() == content

@@ -1,0 +1,221 @@
+"""Shares of custodians: their integers add up to those of one table, and move as far at most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from private_chunks import PrivateChunks
+
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.ask import StrategyBound, ask_chunks, ask_share
+from cloakgp.privacy.grid import Sensitivity
+from cloakgp.privacy.noise import GAUSSIAN, LAPLACE
+from cloakgp.privacy.noise import gaussian as gaussian_noise
+from cloakgp.privacy.noise import laplace as laplace_noise
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.spending import counted_by
+from cloakgp.privacy.tally import tallied
+
+BOUNDS = OutputBounds(-3.3, 7.1)
+BUDGET = {"epsilon": 1.3, "delta": 1e-4}
+ROWS = 9
+
+
+def waves(X):
+    """Three questions, about rows whose only input is their number."""
+    return np.vstack([np.sin(X[:, 0]), 1e-5 * X[:, 0], np.cos(2 * X[:, 0])])
+
+
+def bound_of(noise, *, count=ROWS):
+    lengths = noise.lengths(waves(np.arange(ROWS, dtype=float)[:, None]))
+    return StrategyBound(
+        answers=3, longest=float(lengths.max()), chunk_rows=count, count=count, noise=noise
+    )
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """What noise was to be added to, with scale, sensitivity and sharers; no noise is."""
+    found = []
+
+    def add(integers, *, scale, sensitivity, sharers, hide):
+        found.append((integers.copy(), scale, sensitivity, sharers))
+        return hide(integers)
+
+    monkeypatch.setattr(laplace_noise, "add_share_of_laplace", add)
+    monkeypatch.setattr(gaussian_noise, "add_share_of_gaussian", add)
+    return found
+
+
+class OffsetChunks(PrivateChunks):
+    """Rows that begin elsewhere than at the first of the table."""
+
+    def over_rows(self, work, *, what, labels=None):
+        def moved(chunk, entries):
+            return work(replace(chunk, X=chunk.X + self.first), entries)
+
+        return super().over_rows(moved, what=what, labels=labels)
+
+
+def site(outputs, *, first, cuts=()):
+    rows = OffsetChunks(outputs, cuts=cuts)
+    object.__setattr__(rows, "first", float(first))
+    return rows
+
+
+def share(rows, *, noise=GAUSSIAN, count, question=BOUNDS, hide=lambda hidden: hidden, **changed):
+    settings = {"bound": bound_of(noise), "question": question, **BUDGET, "sharers": 2, **changed}
+    return ask_share(rows, waves, count=count, hide=hide, **settings)
+
+
+def integers_of_sites(outputs, drawn, *, noise, parts=(4, 5), cuts=((2,), (1, 3))):
+    """The sum of all sites' integers, its stated sensitivity, and its scale."""
+    drawn.clear()
+    first = 0
+    for size, cut in zip(parts, cuts, strict=True):
+        share(site(outputs[first : first + size], first=first, cuts=cut), noise=noise, count=size)
+        first += size
+    [(_, scale, sensitivity, _), *_] = drawn
+    assert all(each[1:3] == (scale, sensitivity) for each in drawn)
+    return sum(each[0] for each in drawn), sensitivity, scale
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_sites_have_the_sums_and_the_noise_of_one_table(noise, drawn, monkeypatch):
+    outputs = np.linspace(-4.0, 8.0, ROWS)
+    total, sensitivity, scale = integers_of_sites(outputs, drawn, noise=noise)
+    whole = []
+
+    def add(_, integers, *, scale, sensitivity, **__):
+        whole.append((integers.copy(), sensitivity, scale))
+        return integers
+
+    monkeypatch.setattr(type(noise), "add", add)
+    ask_chunks(PrivateChunks(outputs), waves, bound=bound_of(noise), question=BOUNDS, **BUDGET)
+    [(integers, told, tau)] = whole
+    assert (sensitivity, scale) == (told, tau)
+    # Every chunk is rounded on its own: five of them here.
+    assert np.abs(total - integers).max() <= 5
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_no_output_moves_the_sum_of_all_sites_beyond_the_sensitivity(noise, drawn):
+    base = np.where(np.arange(ROWS) % 2, *(BOUNDS.lo, BOUNDS.hi))
+    total, sensitivity, _ = integers_of_sites(base, drawn, noise=noise)
+    moves = []
+    for row in range(ROWS):
+        for value in (BOUNDS.lo, BOUNDS.hi, 1e300, -1e300, 1 / 3):
+            outputs = base.copy()
+            outputs[row] = value
+            moved, told, _ = integers_of_sites(outputs, drawn, noise=noise)
+            assert told == sensitivity
+            steps = [int(each) for each in moved - total]
+            moves.append(
+                sum(map(abs, steps)) if noise is LAPLACE else sum(one * one for one in steps) ** 0.5
+            )
+    assert sensitivity * (1 - 1e-6) < max(moves) <= sensitivity
+
+
+def test_a_sensitivity_of_half_would_be_found(drawn, monkeypatch):
+    """The mutation that the test above is for."""
+    honest = Sensitivity.of_one_row
+
+    def halved(longest, **settings):
+        found = honest(longest, **settings)
+        return replace(found, distance=found.distance / 2)
+
+    monkeypatch.setattr(Sensitivity, "of_one_row", halved)
+    with pytest.raises(AssertionError):
+        test_no_output_moves_the_sum_of_all_sites_beyond_the_sensitivity(GAUSSIAN, drawn)
+
+
+def test_a_site_without_a_neighbours_row_sends_the_same(drawn):
+    outputs = np.zeros(5)
+    share(site(outputs, first=4), count=5)
+    share(site(outputs, first=4), count=5)
+    assert np.array_equal(drawn[0][0], drawn[1][0])
+
+
+def test_labels_of_sites_are_asked_alike(drawn):
+    share(
+        site(np.array(["a", "b", "a"]), first=0),
+        count=3,
+        question=Classes(("a", "b")),
+    )
+    assert len(drawn) == 1
+
+
+class Refusing:
+    def open_charge(self, _):
+        return self
+
+    def hold(self, _):
+        raise AssertionError("nothing may be counted")
+
+    reserve = drawn = hold
+
+    def close(self, *, failed):
+        assert failed
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"count": 3}, ValueError, "changed"),
+        ({"count": 5}, ValueError, "changed"),
+        ({"bound": replace(bound_of(GAUSSIAN), longest=0.5)}, ValueError, "changed"),
+        ({"bound": replace(bound_of(GAUSSIAN), chunk_rows=2)}, ValueError, "changed"),
+        ({"bound": replace(bound_of(GAUSSIAN), group_rows=2)}, ValueError, "each on its own"),
+        ({"bound": replace(bound_of(GAUSSIAN), together=2)}, ValueError, "each on its own"),
+        ({"bound": replace(bound_of(GAUSSIAN), answers=2)}, TypeError, "float64"),
+        ({"epsilon": -1.0}, ValueError, "epsilon"),
+        ({"question": OutputBounds(2.0, 1.0)}, ValueError, "bounds"),
+    ],
+)
+def test_what_is_not_as_promised_is_refused_before_anything_is_counted(changed, error, message):
+    rows = site(np.zeros(4), first=0)
+    with (
+        tallied() as tally,
+        counted_by(Refusing()),
+        pytest.raises(error, match=message),
+    ):
+        share(rows, **{"count": 4, **changed})
+    assert not tally
+
+
+def test_a_missing_output_is_refused_without_being_shown(drawn):
+    with pytest.raises(ValueError, match="NaN") as caught:
+        share(site(np.array([1.0, np.nan, 3.25, 2.0]), first=0), count=4)
+    assert "3.25" not in str(caught.value)
+    assert not drawn
+
+
+def test_a_share_is_charged_as_the_whole_noise():
+    """What the ledger counts is what all shares keep, and no less for there being several."""
+    costs = []
+    for sharers in (1, 4):
+        with tallied() as tally:
+            share(site(np.zeros(4), first=0), count=4, sharers=sharers)
+        costs.append([(each.mu, each.answers) for each in tally])
+    assert costs[0] == costs[1]
+    [(mu, answers)] = costs[0]
+    assert answers == 3
+    assert 0 < mu < 1
+
+
+def test_the_answers_of_several_custodians_state_all_of_the_noise():
+    class Elsewhere:
+        noise_ratio = 1.25
+
+        def noisy_sums(self, _, **__):
+            return np.arange(3, dtype=np.int64)
+
+    bound = bound_of(GAUSSIAN)
+    found = ask_chunks(Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET)
+    alone = ask_chunks(PrivateChunks(np.zeros(ROWS)), waves, bound=bound, question=BOUNDS, **BUDGET)
+    assert found.noise_sd == 1.25 * alone.noise_sd
+    assert found.guarantee == alone.guarantee
+    with pytest.raises(ValueError, match="insecure_seed"):
+        ask_chunks(Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET, insecure_seed=1)
