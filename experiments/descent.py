@@ -1,8 +1,8 @@
 """Gradient descent for the noise covariance: algorithm 2 of the 2018 paper, as it is printed.
 
 Also equation 7 of the 2021 paper. With C the cloaking matrix and M = Σ λ_j c_j c_jᵀ, λ begins at
-random between .1 and .9 and moves by .05 (c_jᵀ M⁺ c_j − 1) until no step is larger than 10⁻⁵; it is said
-that this sometimes fails to converge, and to be run a few times. Nothing printed keeps λ from
+random between .1 and .9 and moves by .05 (c_jᵀ M⁺ c_j − 1) until no step is larger than 10⁻⁵; it is
+said that this sometimes fails to converge, and to be run a few times. Nothing printed keeps λ from
 becoming negative, where M⁺ may be no inverse of a covariance; that λ is kept at zero or above is
 tried, too. The noise is then scaled by Δ = max_j c_jᵀ M⁺ c_j. Printed is Δ itself, which is the
 square of the distance that counts; its root is taken here.
