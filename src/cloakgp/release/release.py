@@ -615,7 +615,9 @@ class Release(SavedRelease, Predictions):
         return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
 
     def _coefficients(self, stored: Store) -> dict[str, Any] | None:
-        return coefficient_tree(self, stored=stored) if has_coefficients(self.likelihood) else None
+        if not has_coefficients(self.likelihood):
+            return None
+        return coefficient_tree(self, stored=stored, beside=True)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)
