@@ -117,7 +117,7 @@ def fits():
     )
     model = DPGPRegressor(**{**NUMBERS, "noise": "gaussian"}, delta=1e-3)
     yield DPGridSearchCV(model, {"mean": [0.4, 0.6]}, selection_epsilon=1.0), X, y
-    yield baselines.DPHistogramRegressor(bounds=(0, 1), epsilon=1.0), X, y
+    yield baselines.DPHistogramRegressor(bounds=(0, 1), epsilon=1.0, noise="laplace"), X, y
 
 
 @pytest.mark.parametrize(("model", "X", "y"), list(fits()), ids=lambda each: type(each).__name__)
@@ -144,3 +144,22 @@ def test_weights_are_refused_within_a_pipeline_and_none_is_none(people):
         pipeline.fit(people[["age"]], y, dpgpregressor__sample_weight=np.ones(24))
     pipeline.fit(people[["age"]], y, dpgpregressor__sample_weight=None)
     assert np.isfinite(pipeline.predict(people[["age"]])).all()
+
+
+@pytest.mark.parametrize(("model", "X", "y"), list(fits()), ids=lambda each: type(each).__name__)
+def test_notebooks_show_what_a_fit_spends_and_what_it_spent(model, X, y):
+    if isinstance(model, DPGridSearchCV):
+        # It is shown as scikit-learn's own are, around the estimator that is.
+        model = model.estimator
+    before = model._repr_mimebundle_()["text/html"]
+    assert "Nothing has been asked yet" in before
+    assert "ε = 1, with no δ" in before or "(ε, δ) = (1, 0.001)" in before
+    assert type(model).__name__ in before
+    model.fit(X, y)
+    after = model._repr_mimebundle_()["text/html"]
+    assert after == model._repr_html_()
+    assert "Nothing has been asked yet" not in after
+    assert "guarantee" in after
+    assert str(model.guarantee_) in after
+    with sklearn.config_context(display="text"):
+        assert set(model._repr_mimebundle_()) == {"text/plain"}

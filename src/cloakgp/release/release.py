@@ -50,10 +50,11 @@ from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.passes import Passes
+from cloakgp.utils.pictures import Pictured
 
 
 @dataclass(frozen=True, eq=False)
-class Release(SavedRelease, Predictions):
+class Release(SavedRelease, Predictions, Pictured):
     """Predictions anywhere, from noisy answers about private outputs; a public object.
 
     It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no

@@ -13,6 +13,7 @@ MODULES = {
     "sql": ("sqlalchemy",),
     "plots": ("matplotlib",),
     "page": ("jinja2", "markupsafe", "plotly"),
+    "notebook": ("ipywidgets",),
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
     "client": ("httpx",),
@@ -33,6 +34,7 @@ TASKS = {
     "sql": "databases other than SQLite need",
     "plots": "pictures need",
     "page": "pages need",
+    "notebook": "sliders in notebooks need",
     "dask": "rows on a Dask cluster need",
     "ledger": "the ledger needs",
     "client": "clients of the service need",
@@ -50,7 +52,8 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger", "client", "service"}
+    name : str
+        One of `MODULES`.
 
     Raises
     ------
