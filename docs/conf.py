@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "mathml",
     "proofs",
     "refusals",
     "reproduction",
@@ -35,6 +36,7 @@ exclude_patterns = ["auto_examples/**/*.ipynb", "auto_examples/**/*.py", "auto_e
 templates_path = ["_templates"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "cloakgp"
 html_static_path = ["_static", "../experiments/reproduction/kept/pictures"]
 # JSON Schemas of what commands write, beside the pages.
@@ -43,7 +45,7 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 
-myst_enable_extensions = ["deflist", "colon_fence"]
+myst_enable_extensions = ["deflist", "colon_fence", "dollarmath", "amsmath"]
 myst_heading_anchors = 3
 default_role = "autolink"
 autodoc_typehints = "none"

@@ -15,7 +15,8 @@ def test_objects_draw_themselves_as_the_function_does():
     plan = model.plan([[0.0], [1.0], [2.0]])
     release = model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_
     for drawn in (release, plan, release.guarantee):
-        own = drawn.plot(ax=Figure().add_subplot())
+        panels = display_of(drawn).n_panels
+        own = drawn.plot(ax=Figure().subplots(1, panels))
         assert type(own) is type(display_of(drawn))
         pd.testing.assert_frame_equal(own.to_frame(), display_of(drawn).to_frame())
     fan = release.plot(kind="fan", unit="m", ax=Figure().add_subplot())
