@@ -45,7 +45,7 @@ html_extra_path = ["../src/cloakgp/report/schemas"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
-html_search_scorer = "scorer.js"
+html_search_scorer = str(HERE / "scorer.js")
 
 myst_enable_extensions = ["deflist", "colon_fence", "dollarmath", "amsmath"]
 myst_heading_anchors = 3

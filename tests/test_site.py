@@ -39,6 +39,8 @@ EXPLAINED = {
     "quantiles": "how-to/quantiles.html",
     "counts": "how-to/counts.html",
     "categories": "how-to/categories.html",
+    "classes": "how-to/classes.html",
+    "streams": "how-to/streams.html",
     "install": "install.html",
     "ledger": "ledger.html",
     "glossary": "glossary.html",
