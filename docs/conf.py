@@ -30,6 +30,7 @@ extensions = [
     "mathml",
     "proofs",
     "refusals",
+    "thumbnails",
     "reproduction",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}

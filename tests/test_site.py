@@ -44,7 +44,6 @@ EXPLAINED = {
     "install": "install.html",
     "ledger": "ledger.html",
     "glossary": "glossary.html",
-    "million rows": "start/million-rows.html",
     "DPGPRegressor": "api/cloakgp.DPGPRegressor.html",
 }
 
