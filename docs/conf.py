@@ -67,6 +67,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "show_signature": False,
     "min_reported_time": 30,
     "download_all_examples": False,
+    # Its page of times would load scripts from elsewhere.
+    "write_computation_times": False,
     "abort_on_example_error": False,
     "only_warn_on_example_error": False,
     "plot_gallery": "True",

@@ -56,7 +56,10 @@ def site(tmp_path_factory):
     made = shutil.ignore_patterns("api", "auto_examples", "sg_execution_times.rst")
     shutil.copytree(PROJECT / "docs", folder / "docs", ignore=made)
     for beside in PROJECT.iterdir():
-        if beside.name != "docs" and not beside.name.startswith("."):
+        # Pages that are included are looked for beside the copy.
+        if beside.suffix == ".md":
+            shutil.copy(beside, folder)
+        elif beside.name != "docs" and not beside.name.startswith("."):
             (folder / beside.name).symlink_to(beside)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     built = subprocess.run(
