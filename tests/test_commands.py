@@ -72,6 +72,7 @@ FEWER = {
     "--trips 1000000": "--trips 6000",
     "--inducing 200": "--inducing 8",
     "inducing=200": "inducing=8",
+    "inducing=50": "inducing=8",
 }
 FEW_ROWS = {"--inducing auto": "--inducing 8"}
 # Commands that draw no noise, and read none.
