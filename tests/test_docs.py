@@ -35,7 +35,7 @@ DOTTED = re.compile(r"(?<![\w./-])cloakgp(?:\.\w+)+")
 # From the repository's root; or, in backticks, from the package's.
 PATH = re.compile(r"(?<![\w/.-])(?:src|tests|docs|experiments|benchmarks)/[\w./-]*\w/?")
 INSIDE = re.compile(rf"`((?:{FOLDERS})/[\w./]*)`")
-# Pages of examples and of the reference are there once the site is built, which checks links to them.
+# Pages of examples and of the reference are made with the site, which checks links to them.
 LINK = re.compile(r"\]\((?!\S*(?:auto_examples|api)/)([\w./-]+)(?:#[\w-]+)?\)")
 EXAMPLE = re.compile(r"auto_examples/(\w+)\.rst")
 SHELL = re.compile(r"```sh\n(.*?)```", re.S)
