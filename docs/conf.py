@@ -26,8 +26,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "examples_first",
+    "mathml",
     "proofs",
     "refusals",
+    "thumbnails",
     "reproduction",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -35,6 +38,7 @@ exclude_patterns = ["auto_examples/**/*.ipynb", "auto_examples/**/*.py", "auto_e
 templates_path = ["_templates"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "cloakgp"
 html_static_path = ["_static", "../experiments/reproduction/kept/pictures"]
 # JSON Schemas of what commands write, beside the pages.
@@ -42,8 +46,9 @@ html_extra_path = ["../src/cloakgp/report/schemas"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
+html_search_scorer = str(HERE / "scorer.js")
 
-myst_enable_extensions = ["deflist", "colon_fence"]
+myst_enable_extensions = ["deflist", "colon_fence", "dollarmath", "amsmath"]
 myst_heading_anchors = 3
 default_role = "autolink"
 autodoc_typehints = "none"
@@ -62,6 +67,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "show_signature": False,
     "min_reported_time": 30,
     "download_all_examples": False,
+    # Its page of times would load scripts from elsewhere.
+    "write_computation_times": False,
     "abort_on_example_error": False,
     "only_warn_on_example_error": False,
     "plot_gallery": "True",

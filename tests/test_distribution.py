@@ -87,7 +87,7 @@ def test_extras_name_each_other_without_circles():
                 found = found.union(*(names(one, (*above, extra)) for one in requirement.extras))
         return found
 
-    for_users = {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger"}
+    for_users = {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger", "notebook"}
     for_users |= {"client", "custodians", "service"}
     assert names("all") == {"all", *for_users}
     assert set(extras) == for_users | {

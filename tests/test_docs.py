@@ -1,4 +1,4 @@
-"""Names, paths, options and Python in the documents are those of the code."""
+"""Names, paths and options in the documents are those of the code."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import ast
 import importlib
 import re
 import runpy
-import warnings
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-import pytest
 import typer
-from matplotlib import pyplot as plt
 
 import cloakgp
 from cloakgp.cli import app
-from cloakgp.release.points import UnseenLevelWarning
 
 ROOT = Path(cloakgp.__file__).parent
 PROJECT = ROOT.parents[1]
@@ -29,7 +23,6 @@ WRITTEN = [
 ]
 ROOT_PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]
 PAGES = [*(PROJECT / name for name in ROOT_PAGES), *WRITTEN]
-TASKS = [page for page in WRITTEN if page.parent.name in {"how-to", "start"}]
 EXAMPLES = sorted(PROJECT.glob("gallery/*.py"))
 SOURCES = sorted(
     path
@@ -42,10 +35,9 @@ DOTTED = re.compile(r"(?<![\w./-])cloakgp(?:\.\w+)+")
 # From the repository's root; or, in backticks, from the package's.
 PATH = re.compile(r"(?<![\w/.-])(?:src|tests|docs|experiments|benchmarks)/[\w./-]*\w/?")
 INSIDE = re.compile(rf"`((?:{FOLDERS})/[\w./]*)`")
-# Pages of examples are there once the site is built: the examples are looked for instead.
-LINK = re.compile(r"\]\((?!\S*auto_examples/)([\w./-]+)(?:#[\w-]+)?\)")
+# Pages of examples and of the reference are made with the site, which checks links to them.
+LINK = re.compile(r"\]\((?!\S*(?:auto_examples|api)/)([\w./-]+)(?:#[\w-]+)?\)")
 EXAMPLE = re.compile(r"auto_examples/(\w+)\.rst")
-BLOCK = re.compile(r"```python\n(.*?)```", re.S)
 SHELL = re.compile(r"```sh\n(.*?)```", re.S)
 COMMAND = re.compile(r"^cloakgp (\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 
@@ -158,37 +150,6 @@ def test_examples_compile_and_begin_with_a_title():
         title, rule = ast.get_docstring(tree).splitlines()[:2]
         without += [relative(page)] * (rule != "=" * len(title))
     assert without == []
-
-
-@pytest.mark.parametrize("page", TASKS, ids=relative)
-def test_the_python_of_a_task_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
-    names: dict[str, object] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenLevelWarning)
-        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-            exec(compile(block, page.name, "exec"), names)
-    plt.close("all")
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/many-rows.md"])
-def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
-    """One block after the other, but for what needs a cluster that is running."""
-    monkeypatch.chdir(tmp_path)
-    ends = np.random.default_rng(3).uniform(size=(300, 4))
-    columns = ["start_lat", "start_lon", "end_lat", "end_lon"]
-    table = pd.DataFrame(ends, columns=columns).assign(seconds=900.0 + 900.0 * ends[:, 0])
-    for name in ("big.parquet", "june.parquet", "trips.parquet"):
-        table.assign(rider=[f"rider {row // 3}" for row in range(300)]).to_parquet(name)
-    names: dict[str, object] = {}
-    blocks = BLOCK.findall((PROJECT / page).read_text(encoding="utf-8"))
-    assert len(blocks) == {"README.md": 2, "docs/many-rows.md": 5}[page]
-    for block in blocks:
-        code = compile(block, page, "exec")
-        if "distributed" not in block:
-            exec(code, names)
-    assert hasattr(names["release"], "predict")
 
 
 # Of what people read: sentences that a newcomer stumbled over.

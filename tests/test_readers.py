@@ -56,6 +56,9 @@ def node():
     found = shutil.which("node")
     if found is None:
         pytest.skip("there is no node (on Debian, apt-get install nodejs)")
+    version = run([found, "--version"], JAVASCRIPT).strip()
+    if int(version[1:].partition(".")[0]) < 20:
+        pytest.skip(f"the reader takes Node 20 or later, and here is {version}")
     run([found, "build.js"], JAVASCRIPT)
     return found
 

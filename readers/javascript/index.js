@@ -9,7 +9,7 @@ const OLD = "it was written without what programs in other languages predict by:
 const KNOWN = new Set(["outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
   "calibration", "margins", "parts", "several"]);
 const KNOWN_OF_PARTS = new Set(["weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
-  "overdispersion", "channels"]);
+  "overdispersion", "questions", "channels"]);
 const checkKnown = (tree, known) => {
   const strange = Object.keys(tree).filter((name) => tree[name] !== null && !known.has(name));
   if (strange.length) throw new Error(`it predicts by ${strange.join(", ")}, which this reader does not know: predict in Python`);
@@ -27,6 +27,11 @@ const predicting = (manifest, arrays) => {
     ...part,
     centres: array(part.centres),
     factor: part.factor && array(part.factor),
+    questions: part.questions && part.questions.map((blocks) => blocks.map(({ start, matrix, scale }) => ({
+      start,
+      matrix: array(matrix),
+      scale: array(scale),
+    }))),
     channels: part.channels.map((channel) => ({
       ...channel,
       weights: array(channel.weights),

@@ -143,7 +143,7 @@
 .cloak_known <- c("outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
   "calibration", "margins", "parts", "several")
 .cloak_known_of_parts <- c("weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
-  "overdispersion", "channels")
+  "overdispersion", "questions", "channels")
 .cloak_check_known <- function(tree, known) {
   strange <- setdiff(names(tree)[!vapply(tree, is.null, logical(1))], known)
   if (length(strange))
@@ -158,11 +158,21 @@
   part$kernel <- .cloak_kernel(part$kernel)
   part$centres <- arrays[[part$centres]]
   if (!is.null(part$factor)) part$factor <- arrays[[part$factor]]
+  part$questions <- lapply(part$questions, lapply, function(block) {
+    for (name in c("matrix", "scale")) block[[name]] <- arrays[[block[[name]]]]
+    block
+  })
   part$channels <- lapply(part$channels, function(channel) {
     for (name in c("weights", "subtracted", "added")) channel[[name]] <- arrays[[channel[[name]]]]
     channel
   })
   part
+}
+
+# What the answers of each measurement ask of a latent function, in the place of b.
+.cloak_asked <- function(blocks, b) {
+  do.call(rbind, lapply(blocks, function(block)
+    block$matrix %*% (block$scale * b[block$start + seq_along(block$scale), , drop = FALSE])))
 }
 
 # Means and variances of each latent function at the rows of X, matrices of a column for each.
@@ -172,12 +182,16 @@
   if (!is.null(part$factor)) b <- forwardsolve(part$factor, b)
   alone <- function(i) part$kernel(X[i, , drop = FALSE], X[i, , drop = FALSE])[1, 1]
   own <- if (part$all_explained) colSums(b^2) else vapply(seq_len(nrow(X)), alone, numeric(1))
-  lengths <- function(root) if (none || nrow(root) == 0) 0 else colSums((root %*% b)^2)
+  by <- lapply(seq_along(part$channels), function(i)
+    if (length(part$questions)) .cloak_asked(part$questions[[i]], b) else b)
+  lengths <- function(root, b) if (none || nrow(root) == 0) 0 else colSums((root %*% b)^2)
   trend <- if (is.null(part$trend)) 0 else X[, part$trend$column + 1] - part$trend$centre
-  mean <- vapply(part$channels, function(channel)
-    trend + channel$mean + if (none) numeric(nrow(X)) else as.vector(channel$weights %*% b), numeric(nrow(X)))
-  variance <- vapply(part$channels, function(channel)
-    pmax(own - lengths(channel$subtracted), 0) + lengths(channel$added), numeric(nrow(X)))
+  mean <- vapply(seq_along(by), function(i)
+    trend + part$channels[[i]]$mean + if (none) numeric(nrow(X)) else as.vector(part$channels[[i]]$weights %*% by[[i]]),
+    numeric(nrow(X)))
+  variance <- vapply(seq_along(by), function(i)
+    pmax(own - lengths(part$channels[[i]]$subtracted, by[[i]]), 0) + lengths(part$channels[[i]]$added, by[[i]]),
+    numeric(nrow(X)))
   list(mean = matrix(mean, nrow(X)), variance = matrix(variance, nrow(X)))
 }
 

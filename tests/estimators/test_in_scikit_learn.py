@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,13 +12,17 @@ from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.validation import has_fit_parameter
 
 from cloakgp import (
     DPGPClassifier,
     DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    DPGridSearchCV,
     RepeatedSpendingWarning,
+    baselines,
 )
 from cloakgp.data import ArrayRows
 
@@ -94,3 +100,68 @@ def test_a_fit_of_its_own_does_not_warn(people, recwarn):
     X = people[["age"]].to_numpy()
     DPGPRegressor(**{**NUMBERS, "noise": "auto"}).fit_rows(ArrayRows(X, np.linspace(0, 1, 24)))
     assert [each for each in recwarn if each.category is RepeatedSpendingWarning] == []
+
+
+def fits():
+    X, y = np.linspace(0, 1, 24)[:, None], np.linspace(0, 1, 24)
+    yield DPGPRegressor(**NUMBERS), X, y
+    yield DPGPQuantileRegressor(**QUICK, bounds=(-1, 1), stages=None), X, y
+    yield DPGPClassifier(**QUICK, classes=[0, 1]), X, np.arange(24) % 2
+    yield DPGPMultiOutputRegressor(**QUICK, bounds=[(0, 1), (0, 1)]), X, np.column_stack([y, y])
+    yield (
+        DPGPRegressorPrivateInputs(
+            input_bounds=[(0, 1)], bounds=(0, 1), epsilon=1.0, delta=1e-3, neighbours="replace"
+        ),
+        X,
+        y,
+    )
+    model = DPGPRegressor(**{**NUMBERS, "noise": "gaussian"}, delta=1e-3)
+    yield DPGridSearchCV(model, {"mean": [0.4, 0.6]}, selection_epsilon=1.0), X, y
+    yield baselines.DPHistogramRegressor(bounds=(0, 1), epsilon=1.0, noise="laplace"), X, y
+
+
+@pytest.mark.parametrize(("model", "X", "y"), list(fits()), ids=lambda each: type(each).__name__)
+def test_weights_of_samples_are_refused_in_plain_words_before_anything_is_spent(model, X, y):
+    weights = 123.5 + np.arange(24)
+    with pytest.raises(TypeError, match="query_weight") as found:
+        model.fit(X, y, sample_weight=weights)
+    told = str(found.value)
+    for word in ("X_query", "exposure", "groups", "leave out", "protected alike"):
+        assert word in told
+    assert "123" not in told
+    assert not hasattr(model, "release_")
+    assert not hasattr(model, "best_estimator_")
+    # No frame below the caller's keeps an output.
+    frames = [frame for frame, _ in traceback.walk_tb(found.tb)][1:]
+    assert all(y is not each for frame in frames for each in frame.f_locals.values())
+    assert not has_fit_parameter(model, "sample_weight")
+
+
+def test_weights_are_refused_within_a_pipeline_and_none_is_none(people):
+    y = np.linspace(0, 1, 24)
+    pipeline = make_pipeline(MinMaxScaler(), DPGPRegressor(**NUMBERS))
+    with pytest.raises(TypeError, match="fit takes no sample_weight"):
+        pipeline.fit(people[["age"]], y, dpgpregressor__sample_weight=np.ones(24))
+    pipeline.fit(people[["age"]], y, dpgpregressor__sample_weight=None)
+    assert np.isfinite(pipeline.predict(people[["age"]])).all()
+
+
+@pytest.mark.parametrize(("model", "X", "y"), list(fits()), ids=lambda each: type(each).__name__)
+def test_notebooks_show_what_a_fit_spends_and_what_it_spent(model, X, y):
+    if isinstance(model, DPGridSearchCV):
+        # It is shown as scikit-learn's own are, around the estimator that is.
+        model = model.estimator
+    before = model._repr_mimebundle_()["text/html"]
+    assert "Nothing has been asked yet" in before
+    assert "ε = 1, with no δ" in before or "(ε, δ) = (1, 0.001)" in before
+    assert type(model).__name__ in before
+    model.fit(X, y)
+    after = model._repr_mimebundle_()["text/html"]
+    release = model.release_._repr_html_() if hasattr(model.release_, "_repr_html_") else ""
+    assert after.endswith(release)
+    assert model._repr_html_().endswith(release)
+    assert "Nothing has been asked yet" not in after
+    assert "guarantee" in after
+    assert str(model.guarantee_) in after
+    with sklearn.config_context(display="text"):
+        assert set(model._repr_mimebundle_()) == {"text/plain"}

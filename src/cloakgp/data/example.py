@@ -24,6 +24,14 @@ UNSAID = 0.06
 ADULT, OLDEST, YOUNGEST = 18, 89, 2
 # Shares of households by how many people of them are in the table.
 SIZES = (0.45, 0.25, 0.2, 0.1)
+# Of hired bicycles: trips, and how many of them a rider made on average.
+TRIPS, TRIPS_OF_RIDER = 300, 3
+# A town: its middle in degrees, how far most places lie from it in kilometres, and those of a
+# degree of latitude and of longitude there.
+TOWN, SPREAD_KM, DEGREE_KM = (52.52, 13.405), 3.0, (111.2, 67.7)
+TRIP_ENDS = ("start_lat", "start_lon", "end_lat", "end_lon")
+# Metres a second of a rider, and the longest trip before a bicycle counts as stolen, in seconds.
+SPEED, LONGEST_TRIP = 4.0, 7200
 
 
 def example_people(rows: int = ROWS, *, seed: int = SEED) -> pd.DataFrame:
@@ -92,12 +100,13 @@ def example_care(rows: int = ROWS, *, seed: int = SEED) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame of N rows
-        age in years, pay a year, visits in years that each person was observed, and these years.
+        age in years, visits in years that each person was observed, these years, pay a year, and
+        the tariff: what a public table says of the pay of somebody of that age.
 
     Examples
     --------
     >>> list(example_care(3))
-    ['age', 'years', 'visits', 'pay']
+    ['age', 'years', 'visits', 'pay', 'tariff']
     """
     with extra("tables"):
         import pandas as pd
@@ -105,13 +114,15 @@ def example_care(rows: int = ROWS, *, seed: int = SEED) -> pd.DataFrame:
     age = rng.integers(ADULT, OLDEST, size=rows)
     years = rng.integers(1, 6, size=rows)
     rate = years * np.exp(-0.5 + age / 50.0)
-    pay = np.exp(10.2 + 0.5 * np.sin((age - 18) / 20.0) + 0.5 * rng.normal(size=rows))
+    usual = np.exp(10.2 + 0.5 * np.sin((age - 18) / 20.0))
+    pay = usual * np.exp(0.5 * rng.normal(size=rows))
     return pd.DataFrame(
         {
             "age": age,
             "years": years,
             "visits": rng.poisson(rate * rng.gamma(3.0, 1.0 / 3.0, size=rows)),
             "pay": np.round(pay, -1),
+            "tariff": np.round(0.9 * usual, -2),
         }
     )
 
@@ -159,6 +170,44 @@ def example_months(
             }
         )
     return tables
+
+
+def example_trips(rows: int = TRIPS, *, seed: int = SEED) -> pd.DataFrame:
+    """Return simulated trips with hired bicycles, about three of each rider.
+
+    Seconds grow with the distance, and have a long tail.
+
+    Parameters
+    ----------
+    rows : int
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame of N rows
+        rider (text), start_lat, start_lon, end_lat and end_lon in degrees, and seconds.
+
+    Examples
+    --------
+    >>> list(example_trips(2))
+    ['rider', 'start_lat', 'start_lon', 'end_lat', 'end_lon', 'seconds']
+    """
+    with extra("tables"):
+        import pandas as pd
+    rng = np.random.default_rng(seed + 4)
+    riders = rng.integers(0, max(rows // TRIPS_OF_RIDER, 1), size=rows)
+    kilometres = SPREAD_KM * rng.normal(size=(rows, 2, 2))
+    places = np.round(np.array(TOWN) + kilometres / np.array(DEGREE_KM), 5)
+    distance = 1000.0 * np.hypot(*(kilometres[:, 1] - kilometres[:, 0]).T)
+    seconds = (120.0 + distance / SPEED) * rng.lognormal(0.0, 0.35, size=rows)
+    ends = dict(zip(TRIP_ENDS, places.reshape(rows, 4).T, strict=True))
+    return pd.DataFrame(
+        {
+            "rider": np.char.add("R", riders.astype(str)),
+            **ends,
+            "seconds": np.minimum(seconds, LONGEST_TRIP).round().astype(int),
+        }
+    )
 
 
 def _heights(age: Array, woman: NDArray[np.bool_]) -> Array:

@@ -40,6 +40,8 @@ from cloakgp.privacy.checks import warn_caller, warn_of_parameters
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
+from cloakgp.utils.formatting import pair_in_words
+from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import OnStep
 
@@ -257,6 +259,24 @@ class ReleaseMixin(BaseEstimator, Generic[Cost]):
     def _names(self) -> tuple[str, ...]:
         """Return the names of the inputs, none if they have none."""
         return feature_names(self)
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._spending_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks show: scikit-learn's diagram, and what is spent, or will be."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._spending_html()
+        return bundle
+
+    def _spending_html(self) -> str:
+        if hasattr(self, "release_"):
+            shown = getattr(self.release_, "_repr_html_", None)
+            return shown() if shown else html_table("Spent", [("guarantee", str(self.guarantee_))])
+        epsilon, delta = (getattr(self, name, None) or 0.0 for name in ("epsilon", "delta"))
+        budget = pair_in_words(epsilon, delta, pure=np.inf if delta else epsilon)
+        return html_table("Nothing has been asked yet", [("each fit spends", budget)])
 
     def __sklearn_tags__(self) -> Any:
         return tag_noisy(super().__sklearn_tags__(), seeded=self.insecure_seed is not None)

@@ -24,6 +24,7 @@ from cloakgp.estimators.base import (
     warn_of_repetition,
 )
 from cloakgp.estimators.planning import Beforehand, PlanMixin
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
 from cloakgp.fitting.forecast import forecast_labels
@@ -258,6 +259,7 @@ class DPGPClassifier(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @without_sample_weight
     def fit(
         self,
         X: TableLike,

@@ -17,6 +17,7 @@ from cloakgp.criteria import criterion_named
 from cloakgp.estimators.base import check_inputs, feature_names, tag_noisy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
 from cloakgp.fitting.planning import check_exact, resolves_inducing
@@ -152,6 +153,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     @forget_on_failure
     @one_charge
+    @without_sample_weight
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
         """Choose, then release: spends ``selection_epsilon`` and the estimator's budget, each once.
 

@@ -21,6 +21,7 @@ from cloakgp.estimators.base import (
     count_queries,
     warn_of_repetition,
 )
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.fit import Plan, fit
@@ -175,6 +176,7 @@ class DPGPMultiOutputRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @without_sample_weight
     def fit(
         self,
         X: TableLike,

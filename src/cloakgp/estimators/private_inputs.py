@@ -14,6 +14,7 @@ from cloakgp.estimators.base import (
     column_name,
     warn_of_repetition,
 )
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -117,6 +118,7 @@ class DPGPRegressorPrivateInputs(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @without_sample_weight
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGPRegressorPrivateInputs:
         """Spend the budget once. Every call spends (ε, δ) anew about the same people.
 

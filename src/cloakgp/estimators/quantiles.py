@@ -24,6 +24,7 @@ from cloakgp.estimators.base import (
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.quantile_planning import QuantilePlanMixin
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles
@@ -170,6 +171,7 @@ class DPGPQuantileRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @without_sample_weight
     def fit(
         self,
         X: TableLike,

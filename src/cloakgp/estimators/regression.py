@@ -32,6 +32,7 @@ from cloakgp.estimators.base import (
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
 from cloakgp.estimators.prediction import place_of, predicts, with_prediction_of
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
 from cloakgp.fitting.held import HeldTable, checked_exposure
@@ -269,6 +270,7 @@ class DPGPRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @without_sample_weight
     def fit(
         self,
         X: TableLike,

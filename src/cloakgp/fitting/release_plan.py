@@ -25,6 +25,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.utils.formatting import bytes_in_words, pair_in_words, percent, seconds_in_words
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName, ScaleName
+from cloakgp.utils.pictures import Pictured
 
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
 # held, at any rate and for each inducing input, as measured; within a factor of three.
@@ -83,7 +84,7 @@ class TableFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasePlan:
+class ReleasePlan(Pictured):
     """A release before it is made; nothing was read of the private column, and nothing spent.
 
     Attributes

@@ -66,8 +66,7 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
 def plot(drawn: Any, *, kind: PictureKind = "prediction", ax: Any = None, **chosen: Any) -> Display:
     """Draw a release, a guarantee or a plan, in the display that suits it.
 
-    Releases know nothing of pictures, so that reading one needs nothing that draws: hence a
-    function, and no method of theirs.
+    The same as their method ``plot``, which needs what draws when it is called, and not before.
 
     Parameters
     ----------

@@ -7,9 +7,10 @@ from typing import Any
 
 from cloakgp.utils.formatting import ceiling, odds_factor, percent
 from cloakgp.utils.markup import html_table
+from cloakgp.utils.pictures import Pictured
 
 
-class ShownAsTable:
+class ShownAsTable(Pictured):
     """A guarantee that notebooks show as a table.
 
     Attributes

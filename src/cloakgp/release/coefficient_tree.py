@@ -30,7 +30,9 @@ from cloakgp.utils.arrays import Array
 SAME_NOISE = 1e-9
 
 
-def coefficient_tree(release: Predictions, *, stored: Callable[[Array], Any]) -> dict[str, Any]:
+def coefficient_tree(
+    release: Predictions, *, stored: Callable[[Array], Any], beside: bool = False
+) -> dict[str, Any]:
     """Return what predicts, as values of JSON.
 
     Parameters
@@ -38,6 +40,8 @@ def coefficient_tree(release: Predictions, *, stored: Callable[[Array], Any]) ->
     release : Release
     stored : callable
         What stands for an array.
+    beside : bool
+        Whether that is kept beside the release itself, where equal arrays are kept once.
 
     Examples
     --------
@@ -61,7 +65,9 @@ def coefficient_tree(release: Predictions, *, stored: Callable[[Array], Any]) ->
         "counts": _counts(likelihood),
         "calibration": _calibration(release, stored),
         "margins": release.margins is not None,
-        "parts": [_part(part, release.n_inputs, stored) for part in coefficients(release)],
+        "parts": [
+            _part(part, release.n_inputs, stored) for part in coefficients(release, beside=beside)
+        ],
     }
 
 
@@ -89,6 +95,7 @@ def _part(part: Coefficients, n_inputs: int, stored: Callable[[Array], Any]) -> 
         "scatter": None if part.scatter is None else _scatter(part.scatter),
         "trend": None if part.trend is None else asdict(part.trend),
         **_learned(part.likelihood),
+        **_questions(part, stored),
         "channels": [
             {
                 "mean": channel.mean,
@@ -98,6 +105,25 @@ def _part(part: Coefficients, n_inputs: int, stored: Callable[[Array], Any]) -> 
             }
             for channel in part.channels
         ],
+    }
+
+
+def _questions(part: Coefficients, stored: Callable[[Array], Any]) -> dict[str, Any]:
+    """Return what each channel's coefficients go by, where that is not the covariance itself."""
+    if part.questions is None:
+        return {}
+    return {
+        "questions": [
+            [
+                {
+                    "start": block.start,
+                    "matrix": stored(block.matrix),
+                    "scale": stored(block.scale),
+                }
+                for block in blocks
+            ]
+            for blocks in part.questions
+        ]
     }
 
 

@@ -51,10 +51,11 @@ from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.passes import Passes
+from cloakgp.utils.pictures import Pictured
 
 
 @dataclass(frozen=True, eq=False)
-class Release(SavedRelease, Predictions):
+class Release(SavedRelease, Predictions, Pictured):
     """Predictions anywhere, from noisy answers about private outputs; a public object.
 
     It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no
@@ -619,7 +620,9 @@ class Release(SavedRelease, Predictions):
         return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
 
     def _coefficients(self, stored: Store) -> dict[str, Any] | None:
-        return coefficient_tree(self, stored=stored) if has_coefficients(self.likelihood) else None
+        if not has_coefficients(self.likelihood):
+            return None
+        return coefficient_tree(self, stored=stored, beside=True)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)

@@ -478,7 +478,7 @@ class MultiOutputRelease(SavedRelease):
     def _coefficients(self, stored: Store) -> dict[str, Any]:
         """Return that of the entries, and the units of each output."""
         units = zip(self.names, self.units.middles, self.units.widths, strict=True)
-        return coefficient_tree(self.entries, stored=stored) | {
+        return coefficient_tree(self.entries, stored=stored, beside=True) | {
             "inputs": self.n_inputs,
             "several": [
                 {"name": name, "middle": float(middle), "width": float(width)}

@@ -90,6 +90,7 @@ def test_every_member_of_the_archive_is_named():
 INNER = {
     "parts": "part",
     "channels": "channel",
+    "questions": "question",
     "link": "link",
     "quantiles": "quantiles",
     "counts": "counts",
@@ -106,7 +107,11 @@ def held_in(tree, name, found):
     for key, value in tree.items():
         if key == "kernel":
             continue
-        for inner in value if isinstance(value, list) else [value]:
+        left = [value]
+        while left:
+            inner = left.pop()
+            if isinstance(inner, list):
+                left += inner
             if isinstance(inner, dict):
                 held_in(inner, INNER[key], found)
 
@@ -114,7 +119,9 @@ def held_in(tree, name, found):
 def test_the_coefficients_are_named_field_by_field(calibrated, scattered, trending):
     found = {}
     for release in (calibrated, scattered, trending):
-        held_in(coefficient_tree(release, stored=np.ndarray.tolist), "coefficients", found)
+        for beside in (False, True):
+            tree = coefficient_tree(release, stored=np.ndarray.tolist, beside=beside)
+            held_in(tree, "coefficients", found)
     for _, manifest in manifests():
         if "coefficients" in manifest:
             held_in(manifest["coefficients"], "coefficients", found)

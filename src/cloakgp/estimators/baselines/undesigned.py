@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from cloakgp.criteria.given import GIVEN
 from cloakgp.design import Certificate
 from cloakgp.estimators.base import ReleaseMixin, check_inputs
+from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
@@ -98,6 +99,7 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
     delta: float | None
 
     @forget_on_failure
+    @without_sample_weight
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Spend the budget once: publish noisy answers, and predictions from them.
 

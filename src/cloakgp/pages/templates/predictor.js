@@ -155,6 +155,14 @@ export const predictor = (release) => {
     }
     return sum;
   };
+  // What the answers of each measurement ask of the latent function, in the place of b.
+  const asked = (blocks, b) => blocks.flatMap(({ start, matrix, scale }) => {
+    const found = new Float64Array(matrix.rows);
+    for (let i = 0; i < matrix.rows; i++)
+      for (let j = 0, k = i * matrix.columns; j < matrix.columns; j++, k++)
+        found[i] += matrix.values[k] * scale.values[j] * b[start + j];
+    return Array.from(found);
+  });
   const latent = (part, x) => {
     let b = Float64Array.from(part.points, (z) => part.covariance(x, z));
     if (part.factor) {
@@ -167,10 +175,11 @@ export const predictor = (release) => {
     }
     const own = part.all_explained ? b.reduce((sum, each) => sum + each * each, 0) : part.covariance(x, x);
     const trend = part.trend ? x[part.trend.column] - part.trend.centre : 0;
-    return part.channels.map((channel) => {
+    return part.channels.map((channel, place) => {
+      const by = part.questions ? asked(part.questions[place], b) : b;
       let mean = channel.mean + trend;
-      for (let i = 0; i < b.length; i++) mean += channel.weights.values[i] * b[i];
-      return { mean, variance: Math.max(own - length(channel.subtracted, b), 0) + length(channel.added, b) };
+      for (let i = 0; i < by.length; i++) mean += channel.weights.values[i] * by[i];
+      return { mean, variance: Math.max(own - length(channel.subtracted, by), 0) + length(channel.added, by) };
     });
   };
 

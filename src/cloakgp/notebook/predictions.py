@@ -1,0 +1,161 @@
+"""A release with sliders: its prediction for one person, as public inputs are moved.
+
+All that is shown is computed from the release, at no cost in privacy.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cloakgp.release import Release
+from cloakgp.report.columns import has_classes
+from cloakgp.report.controls import DAY_MICROSECONDS, Control, controls_of, raw_rows
+from cloakgp.report.describe import headline
+from cloakgp.utils.extras import extra
+from cloakgp.utils.formatting import printable
+from cloakgp.utils.markup import html_table
+
+with extra("notebook"):
+    import ipywidgets as widgets
+
+EPOCH = dt.datetime(1970, 1, 1)
+DAY = dt.timedelta(microseconds=DAY_MICROSECONDS)
+COVERAGE, LEAST_COVERAGE, MOST_COVERAGE = 0.9, 0.5, 0.99
+# Of a slider for numbers that are not whole.
+STEPS = 200
+WIDE = {"description_width": "initial"}
+
+
+def explore(release: Release, *, coverage: float = COVERAGE) -> widgets.VBox:
+    """Return sliders for the public inputs of a release, with the prediction below them.
+
+    Inputs are kept within those of the rows, or of the query points, so that nothing is
+    extrapolated. Of numbers and counts, an interval of one new person is shown as well.
+
+    Parameters
+    ----------
+    release : Release
+        Of one output.
+    coverage : float
+        Of the interval at first, between 0.5 and 0.99.
+
+    Returns
+    -------
+    ipywidgets.VBox
+        Its last child holds the prediction.
+
+    Raises
+    ------
+    TypeError
+        If it is another object.
+    ValueError
+        For another coverage.
+    MissingExtraError
+        Without the extra ``notebook``.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> box = explore(model.release_)
+    >>> [slider.description for slider in box.children[:-1]]
+    ['x1', 'interval']
+    >>> box.children[0].value = 2.0
+    >>> "lo_90" in box.children[-1].value
+    True
+    """
+    if not isinstance(release, Release):
+        raise TypeError(
+            "sliders are for a release of one output: take an entry of `release.entries`, or "
+            "`release_` of a fitted estimator"
+        )
+    if not LEAST_COVERAGE <= coverage <= MOST_COVERAGE:
+        raise ValueError(
+            f"coverage must lie between {LEAST_COVERAGE} and {MOST_COVERAGE}, got {coverage:g}"
+        )
+    controls = controls_of(release)
+    inputs = [_input(control) for control in controls]
+    chosen = [] if has_classes(release) else [_coverage(coverage)]
+    shown = widgets.HTML()
+
+    def tell() -> None:
+        values = {
+            control.name: [_value(control, widget)]
+            for control, widget in zip(controls, inputs, strict=True)
+        }
+        rows = raw_rows(release, controls, values, count=1)
+        asked = {"interval": round(chosen[0].value, 2)} if chosen else {}
+        [row] = release.predict_frame(rows, **asked).to_dict(orient="records")
+        shown.value = html_table(
+            headline(release),
+            [(printable(str(name)), _text(cell)) for name, cell in row.items()],
+            insecure=release.insecure,
+        )
+
+    _watch([*inputs, *chosen], tell)
+    tell()
+    return widgets.VBox([*inputs, *chosen, shown])
+
+
+def _watch(moved: Sequence[Any], tell: Callable[[], None]) -> None:
+    for widget in moved:
+        widget.observe(lambda _: tell(), names="value")
+
+
+def _text(cell: Any) -> str:
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+def _input(control: Control) -> Any:
+    label = printable(f"{control.label} ({control.unit})" if control.unit else control.label)
+    if control.kind == "level":
+        options = [(printable(level), place) for place, level in enumerate(control.levels)]
+        return widgets.Dropdown(
+            options=options, value=int(control.typical), description=label, style=WIDE
+        )
+    if control.kind == "date":
+        picker = widgets.NaiveDatetimePicker if control.by_time else widgets.DatePicker
+        ends = [_moment(control, days) for days in (control.lo, control.hi, control.typical)]
+        return picker(min=ends[0], max=ends[1], value=ends[2], description=label, style=WIDE)
+    slider = widgets.IntSlider if control.whole else widgets.FloatSlider
+    kind = int if control.whole else float
+    step = 1 if control.whole else (control.hi - control.lo) / STEPS or 1.0
+    return slider(
+        min=kind(control.lo),
+        max=kind(control.hi),
+        value=kind(control.typical),
+        step=step,
+        description=label,
+        style=WIDE,
+    )
+
+
+def _coverage(coverage: float) -> Any:
+    return widgets.FloatSlider(
+        min=LEAST_COVERAGE,
+        max=MOST_COVERAGE,
+        step=0.01,
+        value=coverage,
+        readout_format=".0%",
+        description="interval",
+        style=WIDE,
+    )
+
+
+def _moment(control: Control, days: float) -> dt.date:
+    moment = EPOCH + days * DAY
+    return moment if control.by_time else moment.date()
+
+
+def _value(control: Control, widget: Any) -> float:
+    """Return what a widget holds as a control does; a date that was cleared is a typical one."""
+    if control.kind != "date":
+        return float(widget.value)
+    if widget.value is None:
+        return control.typical
+    midnight = dt.datetime.min.time()
+    value = widget.value
+    moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, midnight)
+    return (moment - EPOCH) / DAY
