@@ -101,7 +101,8 @@ def many(folder):
     people.to_csv(folder / "many.csv", index=False)
 
 
-def test_approximate_figures_come_first(many):
+@pytest.mark.usefixtures("many")
+def test_approximate_figures_come_first():
     said = run("plan", "many.csv", *NUMBERS)
     assert said.exit_code == 0, said.output
     first, full = said.stdout.split("In full")
@@ -116,7 +117,8 @@ def test_approximate_figures_come_first(many):
     assert [line.split()[0] for line in lines.splitlines()[2:7]] == ["0.25", "0.5", "1", "2", "4"]
 
 
-def test_quick_figures_are_all_there_is_on_request(many):
+@pytest.mark.usefixtures("many")
+def test_quick_figures_are_all_there_is_on_request():
     said = run("plan", "many.csv", *NUMBERS, "--epsilon", 3, "--quick")
     assert said.exit_code == 0, said.output
     assert "In full" not in said.stdout
@@ -128,7 +130,8 @@ def test_quick_figures_are_all_there_is_on_request(many):
     assert all(each["within"] == 0 for each in full["forecasts"])
 
 
-def test_figures_are_written_as_soon_as_they_are_known(many, monkeypatch):
+@pytest.mark.usefixtures("many")
+def test_figures_are_written_as_soon_as_they_are_known(monkeypatch):
     """The first are there before the full plan begins, and each line before the next budget."""
     from cloakgp.cli import plan as planning
 

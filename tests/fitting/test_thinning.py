@@ -29,7 +29,8 @@ def errors(X, *, epsilon, delta, groups=None, **parameters):
         model.plan(X, groups=groups, epsilons=[], approximate=approximate).forecast
         for approximate in (True, False)
     ]
-    assert (plans[0].within > 0) and plans[1].within == 0
+    assert plans[0].within > 0
+    assert plans[1].within == 0
     assert plans[0].prior_error == pytest.approx(plans[1].prior_error, rel=0.1)
     # Of guarantees nothing is approximate.
     assert plans[0].guarantee == plans[1].guarantee
@@ -65,7 +66,7 @@ def test_bands_as_narrow_as_means_would_promise_too_much(monkeypatch):
 
     X = tables()["one input"]
     monkeypatch.setattr(
-        thinning.ThinnedTable, "_spread_of_one", lambda self, variance, **_: variance
+        thinning.ThinnedTable, "_spread_of_one", lambda _, variance, **__: variance
     )
     rough, exact, _ = errors(X, epsilon=1.0, delta=1e-5, noise="gaussian")
     assert rough / exact < 1.0 - WITHIN

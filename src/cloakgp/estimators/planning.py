@@ -43,7 +43,7 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
 from cloakgp.utils.passes import Chunk
 
-# Where the errors of two noises are as near to where the choice turns, approximate ones do not tell.
+# As near to where the choice between two noises turns, approximate errors do not decide.
 CLOSE = 0.1
 
 
@@ -268,7 +268,7 @@ class ForecastMixin(PlanMixin):
         epsilons: Sequence[float] | None = None,
         approximate: bool | None = None,
     ) -> Iterator[ReleasePlan]:
-        """Yield plans of one release, as they are ready: an approximate one at once, and better ones.
+        """Yield plans of one release as they are ready: an approximate one at once, and better ones.
 
         The last one is that of `plan`, beside approximate forecasts of other budgets where exact
         ones would take more than a minute.

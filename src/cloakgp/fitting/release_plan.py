@@ -270,7 +270,8 @@ class ReleasePlan:
         else:
             told = (
                 f"{self._scale()}predictions of the average of people with the same inputs will "
-                f"typically be off by {error_in_words(found)}, if the prior describes the private column."
+                f"typically be off by {error_in_words(found)}, if the prior describes the private "
+                "column."
             )
         return told[0].upper() + told[1:]
 

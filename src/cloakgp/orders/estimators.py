@@ -96,7 +96,7 @@ def plan_release(
     *,
     epsilons: Sequence[float] | None,
     reporter: Reporter,
-    approximate: bool = False,
+    approximate: bool | None = False,
 ) -> ReleasePlan:
     """Plan a release by `make_release`; the private column is not read.
 
@@ -107,8 +107,9 @@ def plan_release(
         Other budgets, for numbers; some around the order's if not given.
     reporter : Reporter
         Receives the progress.
-    approximate : bool
-        Whether errors may be approximate, and come at once.
+    approximate : bool or None
+        Whether errors are approximate, and come at once; where it is None, those of other budgets
+        are if exact ones would take long.
 
     Raises
     ------

@@ -348,6 +348,11 @@ class PlanRequest(Message):
     epsilons: list[Epsilon] = Field(
         default=[], max_length=10, description="Other budgets to compare with."
     )
+    approximate: bool | None = Field(
+        default=False,
+        description="Whether errors are approximate, and come at once; where it is null, those of "
+        "other budgets are if exact ones would take long.",
+    )
 
 
 class FactView(Message):

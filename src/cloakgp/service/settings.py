@@ -173,7 +173,7 @@ MIB = 2**20
 RATES: Mapping[str, str] = {
     "default": "600/minute",
     "predict": "1200/minute",
-    "plan": "30/minute",
+    "plan": "120/minute",
     "upload": "20/minute",
     "failed": "20/minute",
     "callback": "60/minute",

@@ -77,6 +77,11 @@ class PageRequest:
         """
         return work_for(self.request, self.actor, operation)
 
+    @property
+    def dark(self) -> bool:
+        """Whether a picture is asked for on a dark background."""
+        return self.request.query_params.get("scheme") == "dark"
+
     def show(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
         path = self.request.url.path

@@ -5,7 +5,34 @@
 // data-zero>, hidden until here. With data-zero the lowest place stands for 0.
 const STEPS = 200;
 // Milliseconds after a change in which another may follow, before anything is asked.
-const PAUSE = 400;
+const PAUSE = 250;
+
+// Parts of which a better version comes later: <section data-later="ADDRESS">. What comes takes its
+// place, and what else comes with an ID that of the element with this ID; a part may come again.
+function bringLater(root, signal) {
+  root.querySelectorAll("[data-later]").forEach((part) => bringPart(part, signal));
+}
+
+async function bringPart(part, signal) {
+  const note = part.querySelector(".waiting");
+  if (note) note.textContent = "Better figures are on their way …";
+  try {
+    const answer = await fetch(part.dataset.later, { credentials: "same-origin", signal });
+    if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+    const found = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+    if (signal.aborted) return;
+    for (const other of found.querySelectorAll("[id]")) {
+      document.getElementById(other.id)?.replaceWith(document.adoptNode(other));
+    }
+    const better = document.adoptNode(found.querySelector("section"));
+    part.replaceWith(better);
+    if (better.dataset.later) await bringPart(better, signal);
+  } catch {
+    if (signal.aborted || !note) return;
+    delete part.dataset.later;
+    note.textContent = "Better figures could not be computed.";
+  }
+}
 
 function joinSlider(slider) {
   const field = document.getElementById(slider.dataset.of);
@@ -51,17 +78,24 @@ function answerBeside(form) {
   const place = document.getElementById(form.dataset.answer);
   let latest = 0;
   let waiting;
+  let asking = new AbortController();
   const later = (milliseconds) => {
     clearTimeout(waiting);
     waiting = setTimeout(ask, milliseconds);
   };
   const ask = async () => {
     const mine = ++latest;
+    // The server stops at what nobody waits for.
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
     const chosen = new URLSearchParams(new FormData(form));
     place.classList.add("busy");
     place.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(`${form.dataset.from}?${chosen}`, { credentials: "same-origin" });
+      const answer = await fetch(`${form.dataset.from}?${chosen}`, {
+        credentials: "same-origin", signal,
+      });
       if (answer.redirected) {
         location.reload();
         return;
@@ -76,6 +110,7 @@ function answerBeside(form) {
       const shown = found.querySelector("main") ?? found.body;
       place.replaceChildren(...document.adoptNode(shown).childNodes);
       history.replaceState(null, "", `${location.pathname}?${chosen}`);
+      bringLater(place, signal);
     } catch {
       if (mine === latest) place.textContent = "The service does not answer. Try again.";
     } finally {
@@ -88,6 +123,7 @@ function answerBeside(form) {
   // What can be asked for belongs to the choices that it was made of, and goes with them.
   const outdate = () => {
     latest++;
+    asking.abort();
     place.querySelectorAll("a.button").forEach((link) => link.remove());
     later(PAUSE);
   };
@@ -99,6 +135,7 @@ function answerBeside(form) {
     if (form.reportValidity()) ask();
   });
   if ("ask" in place.dataset) ask();
+  else bringLater(place, asking.signal);
 }
 
 // A job that goes on: <section data-job="ADDRESS">, told by server-sent events.
@@ -135,6 +172,7 @@ function showIf(place) {
 
 document.querySelectorAll("input[type=range][data-of]").forEach(joinSlider);
 document.querySelectorAll("form[data-answer]").forEach(answerBeside);
+if (!document.querySelector("form[data-answer]")) bringLater(document, new AbortController().signal);
 document.querySelectorAll("[data-job]").forEach(followJob);
 document.querySelectorAll("[data-if]").forEach(showIf);
 document.querySelectorAll("[data-print]").forEach((button) => {
