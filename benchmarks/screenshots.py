@@ -79,7 +79,8 @@ PAGES = (
     Shown(
         "add-declare",
         Role.CUSTODIAN,
-        "/add-table/declare?upload={upload}&called=people.csv&output=income",
+        "/add-table/declare?upload={upload}&called=people.csv&output=income&public=age"
+        "&public=town&public=id",
     ),
     Shown("plan", Role.ANALYST, f"/tables/1/plan?{PLAN}"),
     Shown("request-new", Role.ANALYST, f"/tables/1/request?{PLAN}"),

@@ -61,7 +61,7 @@ def test_a_violation_would_be_found(visitors, office):
     page = visitors(PAGES[0].role, "light")
     settle(page, office.address_of(PAGES[0]))
     page.evaluate("document.querySelector('label').remove()")
-    assert [each[0] for each in violations(page)] == ["label"]
+    assert "label" in [each[0] for each in violations(page)]
 
 
 @pytest.mark.parametrize("shown", PAGES, ids=[each.name for each in PAGES])
@@ -86,8 +86,9 @@ def test_everything_is_in_reach_of_the_keyboard_and_shows_its_focus(visitors, of
               marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
             }; })()"""
         )
+        # After the last comes the window itself, and then the first.
         if now is None:
-            break
+            continue
         if now["control"]:
             reached.add(now["n"])
         if not now["marked"]:

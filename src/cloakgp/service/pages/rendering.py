@@ -135,6 +135,8 @@ def _environment() -> Environment:
         "bytes": bytes_in_words,
         "number": lambda value: f"{value:g}",
         "exact": _exact,
+        # A message may be one about fields of a form: `cloakgp.service.pages.base.Problem`.
+        "wrong_fields": lambda problem: getattr(problem, "fields", {}),
         "when": _when,
         "day": lambda moment: f"{moment:%Y-%m-%d}",
     }

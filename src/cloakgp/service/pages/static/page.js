@@ -164,12 +164,29 @@ function showIf(place) {
   const fields = document.getElementsByName(place.dataset.if);
   const show = () => {
     const chosen = [...fields].find((each) => each.type !== "radio" || each.checked);
-    place.hidden = !chosen || !place.dataset.is.split(",").includes(chosen.value || "new");
+    place.hidden = !chosen || !place.dataset.is.split(",").includes(chosen.value);
   };
   fields.forEach((each) => each.addEventListener("change", show));
   show();
 }
 
+// Boxes that cannot be ticked while another field has their value: <input data-unless="NAME,NAME">.
+function offerUnless(box) {
+  const fields = box.dataset.unless.split(",").flatMap((name) => [
+    ...document.getElementsByName(name),
+  ]);
+  const show = () => {
+    const taken = fields.some(
+      (each) => each.value === box.value && (each.type !== "radio" || each.checked),
+    );
+    box.disabled = taken;
+    if (taken) box.checked = false;
+  };
+  fields.forEach((each) => each.addEventListener("change", show));
+  show();
+}
+
+document.querySelectorAll("[data-unless]").forEach(offerUnless);
 document.querySelectorAll("input[type=range][data-of]").forEach(joinSlider);
 document.querySelectorAll("form[data-answer]").forEach(answerBeside);
 if (!document.querySelector("form[data-answer]")) bringLater(document, new AbortController().signal);
