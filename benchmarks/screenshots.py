@@ -169,7 +169,9 @@ def open_office(folder: Path) -> Iterator[Office]:
         custodian, NewAccount(name="volunteers", limit=PrivacyBudget(epsilon=1.0, delta=0.0))
     )
     change_limit(
-        custodian, "volunteers", NewLimit(limit=PrivacyBudget(epsilon=2.0, delta=0.0), reason="a year more")
+        custodian,
+        "volunteers",
+        NewLimit(limit=PrivacyBudget(epsilon=2.0, delta=0.0), reason="a year more"),
     )
     people = folder / "people.csv"
     people.write_text(PEOPLE)

@@ -65,9 +65,7 @@ def test_bands_as_narrow_as_means_would_promise_too_much(monkeypatch):
     from cloakgp.fitting import thinning
 
     X = tables()["one input"]
-    monkeypatch.setattr(
-        thinning.ThinnedTable, "_spread_of_one", lambda _, variance, **__: variance
-    )
+    monkeypatch.setattr(thinning.ThinnedTable, "_spread_of_one", lambda _, variance, **__: variance)
     rough, exact, _ = errors(X, epsilon=1.0, delta=1e-5, noise="gaussian")
     assert rough / exact < 1.0 - WITHIN
 

@@ -268,7 +268,7 @@ class ForecastMixin(PlanMixin):
         epsilons: Sequence[float] | None = None,
         approximate: bool | None = None,
     ) -> Iterator[ReleasePlan]:
-        """Yield plans of one release as they are ready: an approximate one at once, and better ones.
+        """Yield plans of one release as they are ready: an approximate one at once, then better.
 
         The last one is that of `plan`, beside approximate forecasts of other budgets where exact
         ones would take more than a minute.

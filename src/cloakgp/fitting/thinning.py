@@ -128,7 +128,10 @@ class Thinned:
             ),
             prior=replace(prior, noise_variance=prior.noise_variance / each),
             query=Query(
-                X=query.X[points], weights=np.bincount(cells, weights=query_weights(query))
+                X=query.X[points],
+                weights=np.asarray(
+                    np.bincount(cells, weights=query_weights(query)), dtype=np.float64
+                ),
             ),
             units=units,
         )

@@ -127,7 +127,7 @@ def plan_releases(
     reporter: Reporter,
     approximate: bool | None = None,
 ) -> Iterator[ReleasePlan]:
-    """Yield plans of one release as they are ready: an approximate one at once, and better ones.
+    """Yield plans of one release as they are ready: an approximate one at once, then better.
 
     Parameters
     ----------

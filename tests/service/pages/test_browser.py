@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from services import add_people, opened, serving, write_people
@@ -234,9 +235,9 @@ def test_answers_to_older_choices_are_dropped(office, tmp_path, wait_until):
     custodian.keyboard.type("55", delay=20)
     custodian.wait_for_selector("#answer h2:has-text('ε = 0.555')")
     assert [re.search(r"epsilon=([\d.]+)", each)[1] for each in asked] == ["0.5", "0.555"]
-    with pytest.raises(Exception, match=r"(?i)abort|closed|handled|invalid|fail"):
+    # Nobody waits for it any more: the browser may refuse to take it.
+    with suppress(Exception):
         held[0].fulfill(body="<p>too late</p>", content_type="text/html", status=200)
-        raise RuntimeError("aborted: nobody waits for it")
     custodian.wait_for_timeout(200)
     assert "too late" not in custodian.inner_text("#answer")
     assert "epsilon=0.555" in custodian.locator("#answer a.button").get_attribute("href")

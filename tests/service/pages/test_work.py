@@ -60,7 +60,9 @@ def sent(visit, tmp_path):
 
 def test_a_table_is_added(sent):
     custodian, where = sent
-    answer = custodian.get("/add-table/declare", params={**where, "output": "height", "public": "age"})
+    answer = custodian.get(
+        "/add-table/declare", params={**where, "output": "height", "public": "age"}
+    )
     assert "Seen: numbers" in answer.text
     assert 'name="kind_1"' not in answer.text
     made = custodian.send("/add-table/declare", {**where, **DECLARED})
@@ -189,7 +191,12 @@ def test_classes_are_declared_one_a_line(visit):
     files = {"file": ("ill.csv", f"age,ill\n{lines}\n".encode(), "text/csv")}
     answer = custodian.send("/add-table", files=files)
     upload = dict(answer.url.params)["upload"]
-    declared = DECLARED | {"output": "ill", "public": "age", "holds": "classes", "classes": "no\r\n yes \r\n"}
+    declared = DECLARED | {
+        "output": "ill",
+        "public": "age",
+        "holds": "classes",
+        "classes": "no\r\n yes \r\n",
+    }
     made = custodian.send("/add-table/declare", {"upload": upload, **declared})
     assert "one of no, yes" in made.text
 
@@ -265,7 +272,7 @@ def test_a_job_that_waits_is_followed_and_cancelled(visit, table, service):
 
 
 @pytest.fixture
-def large(visit, tmp_path):
+def large(visit):
     """The number of a table for which a few places stand."""
     rng = np.random.default_rng(4)
     ages, heights = rng.uniform(1, 18, 300), rng.uniform(80, 180, 300)

@@ -88,13 +88,9 @@ def plot_plan(
         raise InvalidError(without_path(error, table)) from None
 
 
-def _plan_order(
-    order: Order, epsilons: list[float], *, approximate: bool | None
-) -> ReleasePlan:
+def _plan_order(order: Order, epsilons: list[float], *, approximate: bool | None) -> ReleasePlan:
     quiet = Reporter(show=lambda _: None)
-    return plan_release(
-        order, epsilons=epsilons or None, reporter=quiet, approximate=approximate
-    )
+    return plan_release(order, epsilons=epsilons or None, reporter=quiet, approximate=approximate)
 
 
 def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan]:

@@ -234,7 +234,9 @@ def plot_release(
     try:
         with _DRAWING:
             chosen: dict[str, Any] = {"only": only} if has_classes(made) else {}
-            return figure_bytes(display_of(made, vary=vary, **chosen).draw(dark=dark), suffix=suffix)
+            return figure_bytes(
+                display_of(made, vary=vary, **chosen).draw(dark=dark), suffix=suffix
+            )
     except (ValueError, TypeError) as error:
         raise InvalidError(str(error)) from None
 

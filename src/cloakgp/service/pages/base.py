@@ -213,7 +213,7 @@ class Problem(str):
         return made
 
 
-def problem_of(error: Exception) -> tuple[int, Problem]:
+def problem_of(error: Exception) -> tuple[int, str]:
     """Return the status of an error, and its public message."""
     if isinstance(error, ServiceError):
         return error.status, Problem(str(error), fields=error.fields)
@@ -227,7 +227,8 @@ def problem_of(error: Exception) -> tuple[int, Problem]:
 
 def in_words(error: RequestValidationError | ValidationError) -> Problem:
     """Return the fields of an error and their rules, without their values."""
-    problems, fields = [], {}
+    problems: list[str] = []
+    fields: dict[str, str] = {}
     for each in error.errors()[:10]:
         place = [str(part) for part in each["loc"] if part not in ("query", "path", "body")]
         field = FIELD_NAMES.get(".".join(place), " ".join(place))

@@ -120,7 +120,9 @@ def rule_in_words(error: Mapping[str, Any]) -> str:
     """
     told = str(error["msg"]).removeprefix("Value error, ")
     rule = RULES.get(error["type"])
-    return f"{told[:1].lower()}{told[1:]}" if rule is None else rule.format_map(error.get("ctx", {}))
+    return (
+        f"{told[:1].lower()}{told[1:]}" if rule is None else rule.format_map(error.get("ctx", {}))
+    )
 
 
 def distribution_of(fields: Fields) -> DistributionColumns:

@@ -81,10 +81,11 @@ class Planned:
     @property
     def unfinished(self) -> bool:
         """Whether the full plan tells more of this budget's error."""
-        own = [each for each in self.forecasts if each["epsilon"] == self.plan.plan["epsilon"]]
-        if own:
-            return bool(own[0]["within"])
-        return self.plan is not None and self.plan.plan["no_forecast"] == NOT_AT_ONCE
+        if self.plan is None:
+            return False
+        plan = self.plan.plan
+        own = [each for each in self.forecasts if each["epsilon"] == plan["epsilon"]]
+        return bool(own[0]["within"]) if own else bool(plan["no_forecast"] == NOT_AT_ONCE)
 
     @property
     def comparable(self) -> bool:

@@ -52,7 +52,9 @@ class Place(BaseModel):
     query: Short = ""
     called: Short = ""
 
-    def look(self, work: Work, *, private: Sequence[str] = (), public: Sequence[str] = ()) -> TablePreview:
+    def look(
+        self, work: Work, *, private: Sequence[str] = (), public: Sequence[str] = ()
+    ) -> TablePreview:
         """Return the names of the columns, and what the public ones hold if these are chosen."""
         look = Look(
             upload=self.upload,
@@ -142,9 +144,7 @@ def send_file(form: TableForm) -> Response:
 def show_second_step(page: Page, declared: Annotated[Declared, Query()]) -> Response:
     """Show the form of the columns; of the table, names of columns alone are read."""
     work = page.work("look_at_table")
-    return attempt(
-        lambda: _columns_page(page, declared, work=work), partial(_file_page, page)
-    )
+    return attempt(lambda: _columns_page(page, declared, work=work), partial(_file_page, page))
 
 
 @router.get("/add-table/declare", name="page: add table, declarations")
