@@ -265,7 +265,9 @@ def _previews(schema: Schema, public: RawTable) -> dict[str, ColumnPreview]:
     remarks, codes = remarks_on(schema, public), set(schema.missing_values)
     found = {}
     for column in schema.columns:
-        texts = [cells_of(public[source]).texts().tolist() for source in column.sources]
+        # An identifier is no source of predictions.
+        sources = column.sources or (column.name,)
+        texts = [cells_of(public[source]).texts().tolist() for source in sources]
         cells = [", ".join(parts) for parts in zip(*texts, strict=True)]
         empty = [any(part in codes or not part for part in row) for row in zip(*texts, strict=True)]
         found[column.name] = ColumnPreview(

@@ -81,11 +81,29 @@ class Planned:
     @property
     def unfinished(self) -> bool:
         """Whether the full plan tells more of this budget's error."""
+        if self._own is not None:
+            return bool(self._own["within"])
+        return self.plan is not None and bool(self.plan.plan["no_forecast"] == NOT_AT_ONCE)
+
+    @property
+    def headline(self) -> tuple[str, str] | None:
+        """The expected error of this budget as a number, and of what it is the error."""
+        own = self._own
+        if own is None:
+            return None
+        error = own["error"] if own["output_error"] is None else own["output_error"]
+        whom = (
+            "the average of people like each other" if own["output_error"] is None else "a person"
+        )
+        number = f"≈ {error:.2g}" if own["within"] else f"{error:.3g}"
+        return number, f"typical error of predictions for {whom}"
+
+    @property
+    def _own(self) -> dict[str, Any] | None:
         if self.plan is None:
-            return False
-        plan = self.plan.plan
-        own = [each for each in self.forecasts if each["epsilon"] == plan["epsilon"]]
-        return bool(own[0]["within"]) if own else bool(plan["no_forecast"] == NOT_AT_ONCE)
+            return None
+        epsilon = self.plan.plan["epsilon"]
+        return next((each for each in self.forecasts if each["epsilon"] == epsilon), None)
 
     @property
     def comparable(self) -> bool:
