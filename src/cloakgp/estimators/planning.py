@@ -431,7 +431,10 @@ class ForecastMixin(PlanMixin):
             inducing=plan.inducing,
             query=cache(partial(model._query, given.X, X_query, query_weight)),
         )
-        return tuple(forecast(float(epsilon)) for epsilon in epsilons or [self.epsilon])
+        asked = [self.epsilon] if epsilons is None else epsilons
+        # Budgets that are asked about are forecast, or refused.
+        found = (forecast(float(epsilon)) for epsilon in asked)
+        return tuple(each for each in found if each is not None)
 
     def _forecaster(
         self,

@@ -55,13 +55,19 @@ function joinSlider(slider) {
     const share = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
     return Math.min(STEPS, Math.max(0, Math.round(STEPS * share)));
   };
+  let moving = false;
   const follow = () => {
+    // A number has fewer digits than a slider has places: it must not pull the slider back.
+    if (moving) return;
     slider.value = placeOf(Number(field.value));
     slider.setAttribute("aria-valuetext", field.value);
   };
   slider.addEventListener("input", () => {
     field.value = valueAt(Number(slider.value));
     slider.setAttribute("aria-valuetext", field.value);
+    moving = true;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    moving = false;
   });
   slider.addEventListener("change", (event) => {
     event.stopPropagation();
@@ -79,6 +85,7 @@ function answerBeside(form) {
   let latest = 0;
   let waiting;
   let asking = new AbortController();
+  let wanted = "";
   const later = (milliseconds) => {
     clearTimeout(waiting);
     waiting = setTimeout(ask, milliseconds);
@@ -90,6 +97,7 @@ function answerBeside(form) {
     asking = new AbortController();
     const { signal } = asking;
     const chosen = new URLSearchParams(new FormData(form));
+    wanted = String(chosen);
     place.classList.add("busy");
     place.setAttribute("aria-busy", "true");
     try {
@@ -112,6 +120,7 @@ function answerBeside(form) {
       history.replaceState(null, "", `${location.pathname}?${chosen}`);
       bringLater(place, signal);
     } catch {
+      wanted = "";
       if (mine === latest) place.textContent = "The service does not answer. Try again.";
     } finally {
       if (mine === latest) {
@@ -122,6 +131,10 @@ function answerBeside(form) {
   };
   // What can be asked for belongs to the choices that it was made of, and goes with them.
   const outdate = () => {
+    const now = String(new URLSearchParams(new FormData(form)));
+    // Of one change browsers tell twice.
+    if (now === wanted) return;
+    wanted = now;
     latest++;
     asking.abort();
     place.querySelectorAll("a.button").forEach((link) => link.remove());
@@ -134,6 +147,7 @@ function answerBeside(form) {
     clearTimeout(waiting);
     if (form.reportValidity()) ask();
   });
+  wanted = String(new URLSearchParams(new FormData(form)));
   if ("ask" in place.dataset) ask();
   else bringLater(place, asking.signal);
 }
