@@ -76,11 +76,11 @@ def test_what_is_wrong_is_said_beside_what_was_typed(sent):
     custodian, where = sent
     for changed, told in (
         ({"low": "x"}, "low-wrong"),
-        ({"limit_epsilon": ""}, "A new account needs a limit"),
+        ({"limit_epsilon": ""}, "a new account needs a limit"),
         ({"limit_epsilon": "-1"}, "limit_epsilon-wrong"),
         ({"account": ""}, "account-wrong"),
         # From here on the account is there.
-        ({"low": "300"}, "Must be more than the lowest value"),
+        ({"low": "300"}, "must be more than the lowest value"),
         ({"kind_0": "category", "missing_0": "impute"}, "missing_0-wrong"),
         ({"name": ""}, "name-wrong"),
         ({"upload": "other"}, "no such upload"),
