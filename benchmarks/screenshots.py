@@ -231,7 +231,7 @@ def take_pictures(folder: Path, *, only: str = "") -> None:
             for width in (WIDE, NARROW):
                 pages: dict[Role | None, Any] = {}
                 for shown in PAGES:
-                    if only and only not in shown.name:
+                    if not any(part in shown.name for part in only.split(",")):
                         continue
                     if shown.role not in pages:
                         pages[shown.role] = enter(
@@ -254,6 +254,6 @@ def take_pictures(folder: Path, *, only: str = "") -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("output/pages"))
-    parser.add_argument("--only", default="", help="Pages whose names hold this.")
+    parser.add_argument("--only", default="", help="Parts of pages' names, with commas.")
     asked = parser.parse_args()
     take_pictures(asked.out, only=asked.only)
