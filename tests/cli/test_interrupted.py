@@ -123,7 +123,7 @@ def _interrupt(*_, **__):
 
 
 def test_plans_spend_nothing(monkeypatch):
-    monkeypatch.setattr("cloakgp.orders.estimators.plan_release", _interrupt)
+    monkeypatch.setattr("cloakgp.orders.estimators.plan_releases", _interrupt)
     result = run("plan", "people.csv", *NUMBERS, "--epsilon", 1)
     assert result.exit_code == 130, result.output
     assert lines_of(result) == ["Interrupted: nothing was drawn, so nothing is spent."]

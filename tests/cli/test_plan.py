@@ -93,6 +93,64 @@ def test_people_budgets_and_pictures(folder):
     assert run("plan", "people.csv", *NUMBERS, "--picture", "plan.png").exit_code == 1
 
 
+@pytest.fixture
+def many(folder):
+    """A table of so many rows that a few places stand for them."""
+    rng = np.random.default_rng(6)
+    people = pd.DataFrame({"age": rng.uniform(0, 80, 300), "job": "cook", "height": SECRET})
+    people.to_csv(folder / "many.csv", index=False)
+
+
+@pytest.mark.usefixtures("many")
+def test_approximate_figures_come_first():
+    said = run("plan", "many.csv", *NUMBERS)
+    assert said.exit_code == 0, said.output
+    first, full = said.stdout.split("In full")
+    facts, lines = full.split("Over budgets")
+    # What the full plan does not change is not said again.
+    assert "≈" in first
+    assert "within 20 %" in " ".join(first.split())
+    assert "becomes public" in first
+    assert "≈" not in full
+    assert "expected error" in facts
+    assert "becomes public" not in facts
+    assert [line.split()[0] for line in lines.splitlines()[2:7]] == ["0.25", "0.5", "1", "2", "4"]
+
+
+@pytest.mark.usefixtures("many")
+def test_quick_figures_are_all_there_is_on_request():
+    said = run("plan", "many.csv", *NUMBERS, "--epsilon", 3, "--quick")
+    assert said.exit_code == 0, said.output
+    assert "In full" not in said.stdout
+    assert said.stdout.count("≈") >= 4
+    told = json.loads(run("plan", "many.csv", *NUMBERS, "--quick", "--json").stdout)
+    assert SCHEMA.is_valid(told), list(SCHEMA.iter_errors(told))
+    assert all(each["within"] == 0.2 for each in told["forecasts"])
+    full = json.loads(run("plan", "many.csv", *NUMBERS, "--json").stdout)
+    assert all(each["within"] == 0 for each in full["forecasts"])
+
+
+@pytest.mark.usefixtures("many")
+def test_figures_are_written_as_soon_as_they_are_known(monkeypatch):
+    """The first are there before the full plan begins, and each line before the next budget."""
+    from cloakgp.cli import plan as planning
+
+    seen, plans = [], planning._plans
+
+    def watched(*order, **chosen):
+        for found in plans(*order, **chosen):
+            seen.append(found)
+            yield found
+
+    lines = []
+    monkeypatch.setattr(planning, "_plans", watched)
+    monkeypatch.setattr(planning, "say", lambda text, **_: lines.append((len(seen), text.split())))
+    assert run("plan", "many.csv", *NUMBERS).exit_code == 0
+    when = {words[0]: count for count, words in lines if words and words[0] in ("0.25", "0.5", "4")}
+    # An approximate plan, a full one, and then one for each further budget.
+    assert when == {"0.25": 3, "0.5": 4, "4": 6}
+
+
 def test_classes_and_many_rows_say_what_is_not_known():
     said = run("plan", "people.csv", *CLASSES)
     assert said.exit_code == 0, said.output
@@ -112,7 +170,7 @@ def test_it_takes_the_options_of_a_release():
     planned = set(inspect.signature(plan).parameters)
     assert shared <= planned & set(inspect.signature(making.release).parameters)
     assert planned - shared == {
-        *("epsilon", "picture", "vary", "as_json", "json_schema", "overwrite")
+        *("epsilon", "quick", "picture", "vary", "as_json", "json_schema", "overwrite")
     }
 
 

@@ -65,3 +65,22 @@ def test_a_table_s_columns_are_named_and_not_the_numbers_that_stand_for_them():
         assert axes.get_xlabel() == label
         assert not [part for part in (" cos", " sin", ": a", "0.7071") if part in axes.get_title()]
     assert "names" not in plan.to_dict()
+
+
+def test_pictures_for_dark_pages_are_dark():
+    """Whatever matplotlib's style in force, and with words that can be read on them."""
+    from matplotlib.colors import to_rgb
+
+    from cloakgp import DPGPRegressor
+    from cloakgp.plots.plans import PlanDisplay
+    from cloakgp.plots.themes import DARK, DARK_BACKGROUND
+
+    plan = DPGPRegressor(bounds=(0, 1), epsilon=1.0).plan([[0.0], [1.0], [2.0]])
+    display = PlanDisplay.of(plan)
+    figure = display.draw(dark=True)
+    assert to_rgb(figure.get_facecolor()) == to_rgb(DARK_BACKGROUND)
+    assert to_rgb(display.ax_.get_facecolor()) == to_rgb(DARK_BACKGROUND)
+    assert display.ax_.yaxis.label.get_color() == DARK.ink
+    assert {line.get_color() for line in display.ax_.get_yticklabels()} == {DARK.ink}
+    light = display.draw()
+    assert to_rgb(light.get_facecolor()) == (1.0, 1.0, 1.0)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from cloakgp.cli import options
-from cloakgp.cli.console import explain, fails_plainly, plain, print_sections, say, stdout
+from cloakgp.cli.console import explain, fails_plainly, print_sections, say, stdout
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions, TableOptions
 from cloakgp.orders import texts
@@ -20,37 +18,56 @@ from cloakgp.orders.options import INFERENCE_ROWS, SCHEMA_SUFFIX, Order
 from cloakgp.utils.files import reserve_file, write_file
 
 if TYPE_CHECKING:
+    from cloakgp.fitting.forecast import Forecast
     from cloakgp.fitting.release_plan import ReleasePlan
+    from cloakgp.orders.progress import State
 
 
-def plan_release(
-    order: Order,
-    *,
-    epsilons: Sequence[float] | None,
-) -> ReleasePlan:
-    """Return the plan of a release; the private column is not read.
+def plan_release(order: Order) -> ReleasePlan:
+    """Return an approximate plan of a release; the private column is not read.
 
     Parameters
     ----------
     order : Order
-    epsilons : sequence of float, optional
-        Other budgets; some around the asked one if not given.
 
     Raises
     ------
     ValueError
         For what makes no sense.
     """
+    [found] = _plans(order, epsilons=(), approximate=True)
+    return found
+
+
+def _plans(
+    order: Order, *, epsilons: Sequence[float] | None, approximate: bool | None
+) -> Iterator[ReleasePlan]:
+    """Yield better and better plans, with a moving line while one is made."""
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.orders import estimators
+    from cloakgp.orders.progress import Reporter
 
-    with reporting("looking at the public columns") as reporter, showing_warnings():
-        return estimators.plan_release(order, epsilons=epsilons, reporter=reporter)
+    shown: list[Callable[[State], None]] = []
+    plans = estimators.plan_releases(
+        order,
+        epsilons=epsilons,
+        reporter=Reporter(show=lambda state: shown[-1](state)),
+        approximate=approximate,
+    )
+    first_step = "looking at the public columns"
+    while True:
+        with reporting(first_step) as reporter, showing_warnings():
+            shown.append(reporter.show)
+            found = next(plans, None)
+        if found is None:
+            return
+        yield found
+        first_step = "forecasting what predictions will be worth"
 
 
 def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> None:
-    """Write a plan to the terminal.
+    """Write a plan to the terminal, without its table over ε.
 
     Parameters
     ----------
@@ -58,21 +75,56 @@ def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> 
     output : str
         Name of the private column.
     only : sequence of str
-        Labels of the facts to write, without a table over ε; by default all.
+        Labels of the facts to write; by default all.
     """
+    _print_facts(found.facts(), title=f"Plan of a release of {output}", only=only)
+
+
+def _print_facts(facts: Sequence[tuple[str, str]], *, title: str, only: Sequence[str]) -> None:
     from cloakgp.report.facts import Fact, Section
 
-    facts = [Fact(*told) for told in found.facts() if not only or told[0] in only]
-    print_sections([Section(f"Plan of a release of {output}", tuple(facts))])
-    head, *lines = found.budgets()
-    if lines and not only:
-        table = Table(box=box.SIMPLE_HEAD, title="Over budgets", title_justify="left")
-        for name in head:
-            table.add_column(plain(name), justify="right")
-        for line in lines:
-            chosen = float(line[0]) == float(f"{found.epsilon:.4g}")
-            table.add_row(*map(plain, line), style="bold" if chosen else "")
-        stdout.print(table)
+    chosen = [Fact(*told) for told in facts if not only or told[0] in only]
+    print_sections([Section(title, tuple(chosen))])
+
+
+def _show(plans: Iterator[ReleasePlan], *, output: str) -> ReleasePlan:
+    """Write better and better plans, each time what is new, and return the last."""
+    from cloakgp.fitting.release_plan import REFINED
+
+    found = next(plans)
+    print_plan(found, output=output)
+    told, written = found, 0
+    for found in plans:
+        if told.forecast is not found.forecast:
+            new = [fact for fact in found.facts() if fact not in told.facts()]
+            _print_facts(new, title="In full", only=REFINED)
+            told = found
+        # Others come in order; the budget itself is known before them.
+        others = [each.epsilon for each in found.forecasts if each.epsilon != found.epsilon]
+        ready = [each for each in found.forecasts if others and each.epsilon <= others[-1]]
+        written = _print_lines(found, ready, written=written)
+    if written:
+        written = _print_lines(found, found.forecasts, written=written)
+        say("")
+    return found
+
+
+def _print_lines(found: ReleasePlan, ready: Sequence[Forecast], *, written: int) -> int:
+    """Write further lines of the table over ε, and before the first its heads."""
+    from cloakgp.fitting.release_plan import BUDGETS
+
+    widths = [max(len(head), 5) for head in BUDGETS]
+
+    def write(cells: Sequence[str], style: str) -> None:
+        padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        say(f"  {'  '.join(padded)}", style=style)
+
+    if ready and not written:
+        say("Over budgets", style="bold cyan")
+        write(BUDGETS, "underline")
+    for each in ready[written:]:
+        write(found.budget(each), "bold" if each.epsilon == found.epsilon else "")
+    return max(written, len(ready))
 
 
 @fails_plainly
@@ -87,6 +139,10 @@ def plan(
         ),
     ],
     fit: FitOptions,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Only the approximate figures that come at once."),
+    ] = False,
     picture: Annotated[
         Path | None,
         typer.Option(help="Draw the expected error over the inputs: .png, .pdf or .svg."),
@@ -102,22 +158,31 @@ def plan(
 
     Takes the options of `cloakgp release`. Only public columns are read: expected error, what
     becomes public, how much noise protects whom, and what it takes, over several budgets.
+    Approximate errors come at once, and those of the full plan as they are ready.
     """
     del json_schema
     order = fit.order(table, epsilon=epsilon[0])
     if vary and picture is None:
         raise ValueError("--vary goes with --picture")
     with Counting().telling():
-        found = plan_release(order, epsilons=epsilon[1:] or None)
+        plans = _plans(order, epsilons=epsilon[1:] or None, approximate=_wanted(quick, as_json))
+        if as_json:
+            *_, found = plans
+        else:
+            found = _show(plans, output=table.output)
     if as_json:
         stdout.print(json.dumps(found.to_dict(), indent=2), soft_wrap=True, markup=False)
     else:
-        print_plan(found, output=table.output)
         say("Nothing of the private column was read, and nothing spent.", style="green")
     if picture is not None:
         _draw(found, picture, vary=vary, output=table.output, overwrite=overwrite)
         if not as_json:
             say(f"Drew {picture}.", style="green")
+
+
+def _wanted(quick: bool, as_json: bool) -> bool | None:
+    """Return whether plans are wanted that are approximate; both kinds where it is None."""
+    return True if quick else False if as_json else None
 
 
 def _draw(found: ReleasePlan, path: Path, *, vary: str, output: str, overwrite: bool) -> None:

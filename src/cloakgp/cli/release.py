@@ -67,7 +67,7 @@ def confirm(order: Order) -> None:
     """Show a short plan, and exit unless the user confirms it."""
     from cloakgp.fitting.release_plan import SHORT
 
-    print_plan(plan_release(order, epsilons=()), output=order.source.output, only=SHORT)
+    print_plan(plan_release(order), output=order.source.output, only=SHORT)
     if not typer.confirm("Ask the private column now, and spend this?"):
         say("Nothing was asked, and nothing spent.")
         raise typer.Exit(code=1)

@@ -153,6 +153,10 @@ def _date(name: str, levels: NDArray[Any]) -> Date | None:
     sample = cells_of(levels[:: max(1, len(levels) // SAMPLE)].astype(object))
     best, share = None, MOSTLY
     for form in FORMS:
+        # Where none of so many is a date, too few of all can be.
+        first = cells_of(sample.texts()[: int((1.0 - share) * sample.count) + 1])
+        if not np.isfinite(first.times(form)[0]).any():
+            continue
         days, _ = sample.times(form)
         read = float(np.isfinite(days).mean())
         if read == 1.0 and np.isfinite(cells_of(levels.astype(object)).times(form)[0]).all():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.release_plan import (
+    NOT_AT_ONCE,
     NOT_IN_PASSES,
     ReleasePlan,
     TableFacts,
@@ -36,10 +38,13 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.noise import NOISES
-from cloakgp.privacy.noise_choice import choose_noise, noises_for
+from cloakgp.privacy.noise_choice import LEAD, choose_noise, noises_for
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
 from cloakgp.utils.passes import Chunk
+
+# As near to where the choice between two noises turns, approximate errors do not decide.
+CLOSE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +215,7 @@ class ForecastMixin(PlanMixin):
         *,
         groups: Iterable[Hashable] | None = None,
         epsilons: Sequence[float] | None = None,
+        approximate: bool = False,
     ) -> ReleasePlan:
         """Plan a release from public inputs: its error, cost and protection; nothing is spent.
 
@@ -222,6 +228,9 @@ class ForecastMixin(PlanMixin):
         epsilons : sequence of float, optional
             Other budgets to forecast, at the declared δ; some around the declared ε if not given,
             unless that would take more than a minute.
+        approximate : bool
+            Whether errors may be those of a few places that stand for all rows, which come at once:
+            see `Forecast.within`.
 
         Returns
         -------
@@ -244,47 +253,116 @@ class ForecastMixin(PlanMixin):
         >>> print(plan)  # doctest: +ELLIPSIS
         expected error: the error for one person cannot be forecast: ...
         """
+        *_, plan = self.plans(
+            X, X_query, query_weight, groups=groups, epsilons=epsilons, approximate=approximate
+        )
+        return plan
+
+    def plans(
+        self,
+        X: TableLike | Rows,
+        X_query: TableLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
+        epsilons: Sequence[float] | None = None,
+        approximate: bool | None = None,
+    ) -> Iterator[ReleasePlan]:
+        """Yield plans of one release as they are ready: an approximate one at once, then better.
+
+        The last one is that of `plan`, beside approximate forecasts of other budgets where exact
+        ones would take more than a minute.
+
+        Parameters
+        ----------
+        X, X_query, query_weight, groups, epsilons
+            As for `plan`.
+        approximate : bool, optional
+            Whether to yield approximate plans alone, or exact ones alone; both if not given.
+
+        Yields
+        ------
+        ReleasePlan
+            Each knows more than the one before. The first forecasts the declared budget, and later
+            ones a further budget each, or one that was approximate.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cloakgp import DPGPRegressor
+        >>> model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, delta=1e-5)
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> for plan in model.plans(X, epsilons=[0.1]):
+        ...     print([(each.epsilon, each.within) for each in plan.forecasts])
+        [(1.0, 0.2)]
+        [(1.0, 0.0)]
+        [(0.1, 0.0), (1.0, 0.0)]
+        """
         model = clone(self)
         self._request().validate()
-        limits, transform = self._regression().declared, self._regression().transform
         known: Beforehand = model._beforehand(X, X_query, groups=groups)
-        table, given, how = known.table, known.inputs, known.how
-        forecasts: tuple[Forecast, ...] = ()
-        if given is not None and not how.by_passes:
-            most = max(
-                len(stages_for(self.stages, criterion=self._criterion(), noise=noise))
-                for noise in NOISES
-            )
-            budgets = plan_budgets(self.epsilon, epsilons, seconds=known.cost.seconds * most)
-            forecasts = model._forecasts(
-                given.X,
-                given.of_rows(groups),
-                inducing=how.inducing,
-                query=model._query(given.X, X_query, query_weight),
-                epsilons=budgets,
-                chosen=epsilons is not None,
-            )
+        given, how = known.inputs, known.how
+        if given is None or how.by_passes:
+            yield model._plan_of(known, {}, unknown=NOT_IN_PASSES)
+            return
+        forecast = model._forecaster(
+            given.X,
+            given.of_rows(groups),
+            inducing=how.inducing,
+            # Places stand for rows without being looked for among them.
+            near=Query(given.X) if X_query is None else None,
+            query=cache(partial(model._query, given.X, X_query, query_weight)),
+        )
+        most = max(
+            len(stages_for(self.stages, criterion=self._criterion(), noise=noise))
+            for noise in NOISES
+        )
+        exact = plan_budgets(self.epsilon, epsilons, seconds=known.cost.seconds * most)
+        every = plan_budgets(self.epsilon, epsilons, seconds=0.0)
+        found: dict[float, Forecast] = {}
+        asked: list[tuple[float, bool]] = []
+        # Of counts no places stand for many rows.
+        if approximate is not False and self._regression().of_counts:
+            yield model._plan_of(known, {}, unknown=NOT_AT_ONCE)
+        elif approximate is not False:
+            asked += [(self.epsilon, True)]
+            asked += [(epsilon, True) for epsilon in every if approximate or epsilon not in exact]
+        if not approximate:
+            asked += [(self.epsilon, False), *((epsilon, False) for epsilon in exact)]
+        for epsilon, thins in asked:
+            before = found.get(epsilon)
+            if before is not None and (thins or not before.within):
+                continue
+            made = forecast(epsilon, thins=thins, chosen=epsilons is not None)
+            if made is not None:
+                found[epsilon] = made
+                yield model._plan_of(known, found, unknown="")
+
+    def _plan_of(
+        self, known: Beforehand, found: Mapping[float, Forecast], *, unknown: str
+    ) -> ReleasePlan:
+        """Return the plan of a release with some forecasts, or the reason why there are none."""
+        limits, transform = self._regression().declared, self._regression().transform
+        table, how = known.table, known.how
         said: dict[str, Any] = {
             "declared": f"{limits.lo:g} to {limits.hi:g}",
             "transform": None if transform is None else transform.name,
             "scatter_declared": self._regression().scatter is not None,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "forecasts": forecasts,
-            "unknown": "" if forecasts else NOT_IN_PASSES,
+            "forecasts": tuple(found[epsilon] for epsilon in sorted(found)),
+            "unknown": unknown,
         }
-        own = next((each for each in forecasts if each.epsilon == self.epsilon), None)
+        own = found.get(self.epsilon)
         if own is not None:
-            return known.plan_of(
-                own.questions,
-                **said,
-                noise=own.noise,
-                guarantee=own.guarantee,
-                stages=own.stages,
-                memory=own.memory,
-                seconds=own.seconds,
-                file_bytes=own.file_bytes,
-            )
+            said |= {"stages": own.stages, "memory": own.memory, "seconds": own.seconds}
+            if own.certain_noise:
+                said |= {"noise": own.noise, "guarantee": own.guarantee}
+            else:
+                said |= {"noise": None, "guarantee": None}
+            if not own.within:
+                said["file_bytes"] = own.file_bytes
+            return known.plan_of(own.questions, **said)
         criterion = self._criterion()
         balls = criterion.balls_of_rules if how.by_passes else criterion.balls
         noises = noises_for(self.noise, epsilon=self.epsilon, delta=self.delta, balls=balls)
@@ -347,31 +425,47 @@ class ForecastMixin(PlanMixin):
         )
         if plan.by_passes:
             raise ValueError("tables that are read in passes cannot be forecast: take some rows")
-        found: tuple[Forecast, ...] = model._forecasts(
+        forecast = model._forecaster(
             given.X,
             given.of_rows(groups),
             inducing=plan.inducing,
-            query=model._query(given.X, X_query, query_weight),
-            epsilons=[self.epsilon] if epsilons is None else list(map(float, epsilons)),
+            query=cache(partial(model._query, given.X, X_query, query_weight)),
         )
-        return found
+        asked = [self.epsilon] if epsilons is None else epsilons
+        # Budgets that are asked about are forecast, or refused.
+        found = (forecast(float(epsilon)) for epsilon in asked)
+        return tuple(each for each in found if each is not None)
 
-    def _forecasts(
+    def _forecaster(
         self,
         inputs: Array,
         groups: Iterable[Hashable] | None,
         *,
         inducing: int | ArrayLike | None,
-        query: Query,
-        epsilons: Sequence[float],
-        chosen: bool = True,
-    ) -> tuple[Forecast, ...]:
-        """Forecast budgets; of those that nobody chose, those at which enough rows are kept out."""
+        query: Callable[[], Query],
+        near: Query | None = None,
+    ) -> Callable[..., Forecast | None]:
+        """Return the forecast of one table, as a function of a budget.
+
+        Query points are chosen when they are needed; ``near`` are those of approximate forecasts.
+        """
         prior = self._prior(inputs, self._regression().limits, inducing=inducing)
         units = checked_groups(groups, rows=len(inputs))
-        share, found = self._regression().kept, []
-        for epsilon in epsilons:
-            noise = self._noise(inputs, prior=prior, query=query, epsilon=epsilon)
+        share = self._regression().kept
+
+        def forecast(
+            epsilon: float, *, thins: bool = False, chosen: bool = True
+        ) -> Forecast | None:
+            """Forecast a budget; none that nobody chose and at which too few rows are kept out."""
+            points = near if thins and near is not None else query()
+            told = partial(
+                self._forecast, inputs, prior=prior, query=points, epsilon=epsilon, groups=units
+            )
+            certain = True
+            if thins:
+                noise, certain = self._noise_of_places(partial(told, thins=True), epsilon=epsilon)
+            else:
+                noise = self._noise(inputs, prior=prior, query=points, epsilon=epsilon)
             if share and units is not None:
                 refuse("margins of groups")
             if share:
@@ -381,13 +475,31 @@ class ForecastMixin(PlanMixin):
                 except ValueError:
                     if chosen or epsilon == self.epsilon:
                         raise
-                    continue
-            found.append(
-                self._forecast(
-                    inputs, prior=prior, query=query, epsilon=epsilon, groups=units, noise=noise
-                )
-            )
-        return tuple(found)
+                    return None
+            return replace(told(noise=noise, thins=thins), certain_noise=certain)
+
+        return forecast
+
+    def _noise_of_places(
+        self, forecast: Callable[..., Forecast], *, epsilon: float
+    ) -> tuple[NoiseName, bool]:
+        """Return the noise that is better by approximate forecasts, and whether that is certain."""
+        errors: dict[NoiseName, float] = {}
+
+        def expected_error(noise: NoiseName) -> float:
+            errors[noise] = forecast(noise=noise).error
+            return errors[noise]
+
+        noise = choose_noise(
+            self.noise,
+            epsilon=epsilon,
+            delta=self.delta,
+            balls=self._criterion().balls,
+            expected_error=expected_error,
+        )
+        # The first is taken until another one leads by enough.
+        first, *others = errors.values() or (0.0,)
+        return noise, all(abs(LEAD * first / other - 1.0) > CLOSE for other in others)
 
     def _regression(self) -> Regression:
         """Return the regression task of the parameters."""
@@ -447,6 +559,7 @@ class ForecastMixin(PlanMixin):
         epsilon: float,
         noise: NoiseName,
         groups: Groups | None = None,
+        thins: bool = False,
     ) -> Forecast:
         request = self._request()
         return forecast_release(
@@ -462,6 +575,7 @@ class ForecastMixin(PlanMixin):
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
             kept=request.task.kept,
             groups=groups,
+            thins=thins,
         )
 
 

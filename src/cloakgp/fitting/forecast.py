@@ -11,6 +11,7 @@ The forecast believes its prior. How far it was from the truth on tables is reco
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,9 +19,12 @@ import numpy as np
 
 from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
+from cloakgp.design import DesignGapWarning
 from cloakgp.fitting.bands import ONE_STAGE, Stage, Step
 from cloakgp.fitting.calibration import CELLS, MOST_STRATA
-from cloakgp.fitting.held import HeldTable, expected_measurement
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.expected import ExpectedTable
+from cloakgp.fitting.held import expected_measurement
 from cloakgp.fitting.interval import BINS
 from cloakgp.fitting.margins import CELLS as DISTANCES
 from cloakgp.fitting.planning import fit_cost
@@ -35,7 +39,8 @@ from cloakgp.fitting.strategies import (
     scale_noise,
     unit_noise_sd,
 )
-from cloakgp.fitting.table import Design, DesignSettings, Model
+from cloakgp.fitting.table import DesignSettings, Model
+from cloakgp.fitting.thinning import ROUGHLY, Thinned
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.models.likelihoods.quantiles import quantile_likelihood
@@ -43,8 +48,7 @@ from cloakgp.models.summary import summarise
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
-from cloakgp.release.posterior.mixture import Inference
+from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
@@ -70,7 +74,8 @@ class Forecast:
         As ``error``, if nothing were asked.
     stages : int
     questions : int
-        Numbers that will be published with noise, in all stages, at most.
+        Numbers that will be published with noise, in all stages, at most; of an approximate
+        forecast, as many as there can be.
     memory : float
         In bytes, within a factor of two.
     seconds : float
@@ -80,6 +85,11 @@ class Forecast:
     release : Release
         What would be released if answers were as the prior expects them. Its sds are the expected
         ones; its means are those of the prior, and no output is in it.
+    within : float
+        How far off the error may be as a share of that of the exact forecast; 0 of an exact one. Of
+        an approximate forecast the release is about a few places that stand for all rows.
+    certain_noise : bool
+        Whether the exact forecast is sure to be one of this noise.
     """
 
     epsilon: float
@@ -94,6 +104,8 @@ class Forecast:
     seconds: float
     guarantee: Guarantee
     release: Release = field(repr=False, compare=False)
+    within: float = 0.0
+    certain_noise: bool = True
 
     @property
     def file_bytes(self) -> int:
@@ -117,6 +129,7 @@ def forecast_release(
     outputs: int = 1,
     groups: Groups | None = None,
     gap: float = 1e-2,
+    thins: bool = False,
 ) -> Forecast:
     """Forecast a release of one table of numbers. Sees no output.
 
@@ -147,6 +160,9 @@ def forecast_release(
         Whose row each is, from `cloakgp.privacy.groups.checked_groups`.
     gap : float
         Of the designs: coarser than a release's own, which changes little.
+    thins : bool
+        Whether a few places stand for all rows where these are many
+        (`cloakgp.fitting.thinning`): what comes out is approximate, and comes at once.
 
     Returns
     -------
@@ -167,13 +183,19 @@ def forecast_release(
     )
     # What does not ask where outputs are is not forecast: its answers are no predictions.
     steps = [step for step in schedule.steps if step.stage is not None]
-    release = take_steps(
-        ExpectedTable(X=X, groups=groups),
-        None,
-        Model(prior=prior, question=bounds),
-        steps,
-        settings=DesignSettings(query=query, criterion=criterion, gap=gap),
-    )
+    few = Thinned.of(X, prior=prior, query=query, groups=groups) if thins else None
+    if few is None:
+        table: ExpectedTable = ExpectedTable(X=X, groups=groups)
+        settings = DesignSettings(query=query, criterion=criterion, gap=gap)
+        model = Model(prior=prior, question=bounds)
+    else:
+        table, steps = few.table, few.steps(steps)
+        settings = DesignSettings(query=few.query, criterion=criterion, gap=max(gap, ROUGHLY))
+        model = Model(prior=few.prior, question=bounds)
+    with warnings.catch_warnings():
+        if few is not None:
+            warnings.simplefilter("ignore", DesignGapWarning)
+        release = take_steps(table, None, model, steps, settings=settings)
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
     search = schedule.search
     others = (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
@@ -185,33 +207,12 @@ def forecast_release(
         elif step.stage is None:
             asked = choose_count(step.budget, rows=len(X), largest_group=most_rows)
             others += asked if outputs == 1 else 1
-    return _summarised(
+    found = _summarised(
         release, query, budget=schedule.budget, guarantee=schedule.guarantee, others=others
     )
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectedTable(HeldTable):
-    """A table without outputs: answers are as the prior expects them, with the noise's sd."""
-
-    inference: Inference = "posterior"
-
-    def ask(
-        self,
-        design: Design,
-        y: object,
-        budget: Budget,
-        *,
-        after_answers: bool,
-        insecure_seed: int | None,
-    ) -> Measurement:
-        """Return the answers that are expected. Nothing is asked, and nothing spent."""
-        del y, after_answers, insecure_seed
-        strategy = design.strategy
-        assert isinstance(strategy, DenseStrategy)
-        assert design.expected is not None
-        values = strategy.matrix @ design.expected
-        return expected_measurement(strategy, values, question=design.question, budget=budget)
+    if few is None:
+        return found
+    return replace(_of_all_rows(found, X, prior=prior, query=query), within=few.within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,6 +367,25 @@ def forecast_quantiles(
     )
     known = release.posteriors[quantile_likelihood(model.likelihood).middle]
     return float(np.sqrt(query_shares(query) @ known.variance(query.X)))
+
+
+def _of_all_rows(
+    found: Forecast, X: Array, *, prior: ExactPrior | SparsePrior, query: Query
+) -> Forecast:
+    """Return the approximate forecast of a table, from that of its places."""
+    inducing = len(prior.inducing) if isinstance(prior, SparsePrior) else None
+    points = min(len(query.X), LARGEST_DEFAULT_QUERY)
+    cost = fit_cost(len(X), queries=points, inducing=inducing)
+    shares = query_shares(query)
+    noise = float(shares @ prior.observation_noise(query.X))
+    return replace(
+        found,
+        prior_error=float(np.sqrt(shares @ prior.query_variance(query.X))),
+        output_error=float(np.hypot(found.error, np.sqrt(noise))),
+        questions=found.stages * min(len(X), 2 * (points + 1), inducing or len(X)),
+        memory=cost.memory,
+        seconds=cost.seconds * found.stages,
+    )
 
 
 def _summarised(

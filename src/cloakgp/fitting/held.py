@@ -219,7 +219,8 @@ class HeldTable(Table):
         account, expected = None, mean - bounds.middle
         if width is not None:
             reach = reach_of_rows(bounds, known.measurements, rows=len(self.X))
-            bands = choose_bands(mean, variance, width=width, bounds=reach)
+            spread = self._spread_of_one(variance, prior=known.fitted_prior, width=width)
+            bands = choose_bands(mean, spread, width=width, bounds=reach)
             account = account_in_bands(mean, variance, bands=bands)
             question, expected = bands, account.expected
         strategy = choose_strategy(
@@ -333,6 +334,13 @@ class HeldTable(Table):
         return Design(
             strategy=self._kept(strategy), question=question, expected=question.expected(below)
         )
+
+    def _spread_of_one(
+        self, variance: Array, *, prior: ExactPrior | SparsePrior, width: float
+    ) -> Array:
+        """Return the predictive variances by which bands of outputs are as wide as they are."""
+        del prior, width
+        return variance
 
     def _kept(self, strategy: DenseStrategy) -> Strategy:
         """Return a strategy as the release keeps it."""

@@ -36,6 +36,8 @@ NUMBER_BYTES, FRAME_BYTES = 8, 2e4
 AROUND = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Beyond so many seconds for all of them, the one asked about is forecast alone.
 PATIENCE = 60.0
+# The facts of which an approximate plan does not tell all.
+REFINED = ("expected error", "a guess", "questions", "takes")
 # The facts of a short plan.
 SHORT = ("expected error", "protected", "a guess", "becomes public", "rows", "takes")
 
@@ -47,6 +49,9 @@ NOT_OF_QUANTILES = (
     "cannot be forecast: how near quantiles come depends on how values scatter, and a plan reads "
     "no values"
 )
+# Heads of the table over ε.
+BUDGETS = ("ε", "a guess is right", "expected error", "of a new value", "questions")
+NOT_AT_ONCE = "takes a moment to forecast, and comes with the full plan"
 NOT_IN_PASSES = (
     "is not forecast for a table that is read in passes. Plan for some thousand of its rows, "
     "picked by their inputs alone: predictions from all rows are better than that"
@@ -144,6 +149,11 @@ class ReleasePlan(Pictured):
         return next((each for each in self.forecasts if each.epsilon == self.epsilon), None)
 
     @property
+    def within(self) -> float:
+        """How far off the expected error may be, as a share of it; 0 if it is no approximation."""
+        return 0.0 if self.forecast is None else self.forecast.within
+
+    @property
     def guess(self) -> float:
         """The largest share of right guesses of an attacker between two values of a person."""
         if self.guarantee is None:
@@ -159,18 +169,25 @@ class ReleasePlan(Pictured):
             ("becomes public", self._public()),
             ("rows", self._rows()),
             ("model", self._model()),
-            (
-                "questions",
-                f"at most {self.questions:,} numbers, with noise, in "
-                f"{'one stage' if self.stages == 1 else f'{self.stages} stages'}."
-                f"{self._nearness()}",
-            ),
-            (
-                "takes",
-                f"{seconds_in_words(self.seconds)} on one processor, to an order of magnitude, and "
-                f"{bytes_in_words(self.memory)} of memory beside the program's own; the file will "
-                f"have about {bytes_in_words(self.file_bytes)}.",
-            ),
+            ("questions", self._questions()),
+            ("takes", self._takes()),
+        )
+
+    def _questions(self) -> str:
+        stages = "one stage" if self.stages == 1 else f"{self.stages} stages"
+        if self.within:
+            return f"numbers, with noise, in {stages}; the full plan counts them."
+        return f"at most {self.questions:,} numbers, with noise, in {stages}.{self._nearness()}"
+
+    def _takes(self) -> str:
+        size = (
+            "how large the file will be comes with the full plan"
+            if self.within
+            else f"the file will have about {bytes_in_words(self.file_bytes)}"
+        )
+        return (
+            f"{seconds_in_words(self.seconds)} on one processor, to an order of magnitude, and "
+            f"{bytes_in_words(self.memory)} of memory beside the program's own; {size}."
         )
 
     def _nearness(self) -> str:
@@ -203,10 +220,19 @@ class ReleasePlan(Pictured):
             (
                 "expected error",
                 f"{self._scale()}{self._of_one_person(found)} The predicted average of people with "
-                f"the same inputs is typically off by {found.error:.3g} at the query points; "
-                f"without any question, by {found.prior_error:.3g}. All this assumes that the "
-                f"prior describes the private column{self._predicted(found)}.",
+                f"the same inputs is typically off by {error_in_words(found)} at the query points; "
+                f"without any question, by {found.prior_error:.3g}. {self._approximate()}All this "
+                f"assumes that the prior describes the private column{self._predicted(found)}.",
             ),
+        )
+
+    def _approximate(self) -> str:
+        """State how far off an approximate error may be."""
+        if not self.within:
+            return ""
+        return (
+            "This is approximate (≈), from a few places that stand for all rows: within "
+            f"{percent(self.within)} of the full plan's figure on all tables that were tried. "
         )
 
     def _predicted(self, found: Forecast) -> str:
@@ -230,7 +256,8 @@ class ReleasePlan(Pictured):
         scatter = found.output_error**2 - found.error**2
         constant_guess = math.sqrt(found.prior_error**2 + max(scatter, 0.0))
         return (
-            f"for one person, predictions are typically off by {found.output_error:.3g}; a "
+            f"for one person, predictions are typically off by "
+            f"{error_in_words(found, one=True)}; a "
             f"constant guess, by {constant_guess:.3g}. That rests on the declared noise variance."
         )
 
@@ -244,7 +271,8 @@ class ReleasePlan(Pictured):
         else:
             told = (
                 f"{self._scale()}predictions of the average of people with the same inputs will "
-                f"typically be off by {found.error:.3g}, if the prior describes the private column."
+                f"typically be off by {error_in_words(found)}, if the prior describes the private "
+                "column."
             )
         return told[0].upper() + told[1:]
 
@@ -303,21 +331,23 @@ class ReleasePlan(Pictured):
 
     def budgets(self) -> tuple[tuple[str, ...], ...]:
         """Return a table over ε, its heads first; heads alone if one budget is forecast or none."""
-        head = ("ε", "a guess is right", "expected error", "of a new value", "questions")
         if len(self.forecasts) < 2:
-            return (head,)
+            return (BUDGETS,)
+        return (BUDGETS, *map(self.budget, self.forecasts))
+
+    def budget(self, found: Forecast) -> tuple[str, ...]:
+        """Return the line of one forecast in the table over ε."""
+        guess = (
+            right_guess(found.guarantee)
+            if found.certain_noise
+            else guess_of_any(found.epsilon, found.delta)
+        )
         return (
-            head,
-            *(
-                (
-                    f"{each.epsilon:.4g}",
-                    f"≤ {percent(right_guess(each.guarantee))}",
-                    f"{each.error:.3g}",
-                    f"{each.output_error:.3g}" if self.scatter_declared else "not known",
-                    f"{each.questions:,}",
-                )
-                for each in self.forecasts
-            ),
+            f"{found.epsilon:.4g}",
+            f"≤ {percent(guess)}",
+            error_in_words(found),
+            error_in_words(found, one=True) if self.scatter_declared else "not known",
+            "not counted" if found.within else f"{found.questions:,}",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -351,6 +381,7 @@ class ReleasePlan(Pictured):
                     "noise": each.noise,
                     "guess": right_guess(each.guarantee),
                     "error": each.error,
+                    "within": each.within,
                     "output_error": each.output_error if self.scatter_declared else None,
                     "prior_error": each.prior_error,
                     "stages": each.stages,
@@ -379,6 +410,19 @@ class ReleasePlan(Pictured):
             lead=self._lead(),
             rows=budgets if len(budgets) > 1 else (),
         )
+
+
+def error_in_words(found: Forecast, *, one: bool = False) -> str:
+    """Return the expected error of a forecast, for one person or of their average, as text.
+
+    Parameters
+    ----------
+    found : Forecast
+    one : bool
+        Whether it is that for one person.
+    """
+    error = found.output_error if one else found.error
+    return f"≈ {error:.2g}" if found.within else f"{error:.3g}"
 
 
 def right_guess(guarantee: Guarantee) -> float:

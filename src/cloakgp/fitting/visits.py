@@ -15,7 +15,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
-from cloakgp.fitting.forecast import ExpectedTable
+from cloakgp.fitting.expected import ExpectedTable
 from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.passes import Rows, RowTable
 from cloakgp.fitting.refusals import refuse

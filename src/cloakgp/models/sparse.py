@@ -262,13 +262,13 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     >>> sorted(zip(centres.ravel().tolist(), sizes.tolist()))
     [(0.0, 2.0), (9.0, 1.0)]
     """
-    from sklearn.cluster import KMeans
-
     if count < 1:
         raise ValueError(f"the number of centres must be at least 1, got {count}")
     distinct, counts = np.unique(X, axis=0, return_counts=True)
     if len(distinct) <= count:
         return distinct, counts.astype(np.float64)
+    from sklearn.cluster import KMeans
+
     restarts = KMEANS_RESTARTS if count <= FEW_CENTRES else 1
     clusters = KMeans(n_clusters=count, n_init=restarts, random_state=random_state)
     # Its threads wait for each other on small tables: a hundred times slower on two cores.

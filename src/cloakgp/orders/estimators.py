@@ -7,7 +7,7 @@ columns by name, and kernels in units of the schema's columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -92,7 +92,11 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
 
 
 def plan_release(
-    order: Order, *, epsilons: Sequence[float] | None, reporter: Reporter
+    order: Order,
+    *,
+    epsilons: Sequence[float] | None,
+    reporter: Reporter,
+    approximate: bool | None = False,
 ) -> ReleasePlan:
     """Plan a release by `make_release`; the private column is not read.
 
@@ -103,6 +107,39 @@ def plan_release(
         Other budgets, for numbers; some around the order's if not given.
     reporter : Reporter
         Receives the progress.
+    approximate : bool or None
+        Whether errors are approximate, and come at once; where it is None, those of other budgets
+        are if exact ones would take long.
+
+    Raises
+    ------
+    ValueError
+        For what makes no sense.
+    """
+    *_, plan = plan_releases(order, epsilons=epsilons, reporter=reporter, approximate=approximate)
+    return plan
+
+
+def plan_releases(
+    order: Order,
+    *,
+    epsilons: Sequence[float] | None,
+    reporter: Reporter,
+    approximate: bool | None = None,
+) -> Iterator[ReleasePlan]:
+    """Yield plans of one release as they are ready: an approximate one at once, then better.
+
+    Parameters
+    ----------
+    order, epsilons, reporter
+        As for `plan_release`.
+    approximate : bool, optional
+        Whether to yield approximate plans alone, or exact ones alone; both if not given.
+
+    Yields
+    ------
+    ReleasePlan
+        See `cloakgp.estimators.planning.ForecastMixin.plans`; of other columns than numbers, one.
 
     Raises
     ------
@@ -117,11 +154,15 @@ def plan_release(
     if isinstance(model, DPGPRegressor):
         reporter.step("forecasting what predictions will be worth")
     if model.plan_fit(known.shape, queries=known.queries).by_passes:
-        return model.plan(known.rows, known.query)
+        yield model.plan(known.rows, known.query)
+        return
     columns, groups = _public_columns(order, known.schema)
     if isinstance(model, DPGPRegressor):
-        return model.plan(columns, known.query, groups=groups, epsilons=epsilons)
-    return model.plan(columns, known.query, groups=groups)
+        yield from model.plans(
+            columns, known.query, groups=groups, epsilons=epsilons, approximate=approximate
+        )
+    else:
+        yield model.plan(columns, known.query, groups=groups)
 
 
 @dataclass(frozen=True, eq=False)

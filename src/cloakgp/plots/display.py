@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.plots.figures import add_legend, new_figure, write_title
-from cloakgp.plots.themes import theme_of
+from cloakgp.plots.themes import DARK_BACKGROUND, theme_of
 from cloakgp.utils.extras import extra
 
 with extra("plots"):
@@ -120,17 +120,21 @@ class Display(ABC):
         self.figure_, self.axes_ = within, np.array(panels, dtype=object)
         return self
 
-    def draw(self, **styles: Style) -> Figure:
+    def draw(self, *, dark: bool = False, **styles: Style) -> Figure:
         """Draw it into a figure that no window shows, and return that.
 
         Parameters
         ----------
+        dark : bool
+            Whether on a dark background, whatever matplotlib's style in force.
         **styles
             As for `plot`.
         """
         width, height = self.size
         figure = new_figure(width=width, height=height)
-        self._fill(figure, styles)
+        if dark:
+            figure.set_facecolor(DARK_BACKGROUND)
+        self._fill(figure, styles, background=DARK_BACKGROUND if dark else None)
         return figure
 
     def draw_apart(self, *, width: float = 3.6, height: float = 2.7) -> tuple[Figure, ...]:
@@ -152,11 +156,19 @@ class Display(ABC):
         """Add a legend to a panel that stands alone; most need none."""
         del axes
 
-    def _fill(self, figure: Figure, styles: Mapping[str, Style]) -> Self:
+    def _fill(
+        self, figure: Figure, styles: Mapping[str, Style], *, background: str | None = None
+    ) -> Self:
         across = min(self.n_panels, MOST_ACROSS)
         down = -(-self.n_panels // across)
         panels = [
-            figure.add_subplot(down, across, place + 1, label=f"panel {place + 1}")
+            figure.add_subplot(
+                down,
+                across,
+                place + 1,
+                label=f"panel {place + 1}",
+                **({} if background is None else {"facecolor": background}),
+            )
             for place in range(self.n_panels)
         ]
         handles = self._draw(panels, styles)

@@ -71,6 +71,8 @@ DARK = Theme(
     privacy="#e3a04f",
     shades=("#56b4e9", "#f08a3c", "#2fc49b", "#e29fc6", "#a6d8f5", "#e6b93c"),
 )
+# The background of pictures on dark pages; `page.css` of the service has the same for cards.
+DARK_BACKGROUND = "#1b2329"
 
 
 def theme_of(drawn: Axes | Figure | SubFigure) -> Theme:

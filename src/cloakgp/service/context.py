@@ -60,7 +60,7 @@ class LatestValues(Generic[Value]):
 
 
 # Sizes of the caches.
-PLANS, RELEASES = 16, 32
+PLANS, RELEASES = 64, 32
 # Memory of a plan over that of a fit: it holds the same arrays, and some of them twice.
 PLANNING_SHARE = 1.5
 

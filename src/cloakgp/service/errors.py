@@ -6,6 +6,8 @@ registration) goes to its custodian alone, who holds the table.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 LEDGER_FAILS = "the ledger cannot do this now: the auditor should verify"
 
 
@@ -18,16 +20,29 @@ class ServiceError(Exception):
         Status code of HTTP.
     kind : str
         A word for programs.
+    fields : mapping of str to str
+        What is wrong with single fields of a form, by their names.
     """
 
     status = 400
     kind = "invalid"
+    fields: Mapping[str, str] = {}
 
 
 class InvalidError(ServiceError):
-    """The request makes no sense."""
+    """The request makes no sense.
+
+    Parameters
+    ----------
+    message : str
+    fields : mapping of str to str
+    """
 
     status, kind = 422, "invalid"
+
+    def __init__(self, message: str, *, fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.fields = fields or {}
 
 
 class UnknownActorError(ServiceError):
@@ -67,9 +82,19 @@ class NotFoundError(ServiceError):
 
 
 class ConflictError(ServiceError):
-    """A row is not, or no longer, in the state for this."""
+    """A row is not, or no longer, in the state for this.
+
+    Parameters
+    ----------
+    message : str
+    fields : mapping of str to str
+    """
 
     status, kind = 409, "conflict"
+
+    def __init__(self, message: str, *, fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.fields = fields or {}
 
 
 class NoRoomError(ServiceError):

@@ -163,6 +163,18 @@ class Look(Message):
     path: Line = ""
     query: Text = ""
     private: list[Name] = []
+    public: list[Name] = Field(
+        default=[], description="The columns to read; all but the private ones if these are named."
+    )
+
+
+class ColumnPreview(Message):
+    """A public column of a table that is not registered yet."""
+
+    described: str
+    gaps: float = Field(description="The share of its cells that are empty.")
+    remarks: list[str]
+    cells: list[str] = Field(description="Those of the first rows.")
 
 
 class TablePreview(Message):
@@ -171,6 +183,9 @@ class TablePreview(Message):
     columns: list[str]
     table_schema: str
     described: dict[str, str]
+    rows: int | None = Field(default=None, description="That were read; none for names alone.")
+    complete: bool = Field(default=True, description="Whether these are all rows.")
+    public: dict[str, ColumnPreview] = {}
 
 
 class UploadView(View):
@@ -347,6 +362,11 @@ class PlanRequest(Message):
     choices: Choices
     epsilons: list[Epsilon] = Field(
         default=[], max_length=10, description="Other budgets to compare with."
+    )
+    approximate: bool | None = Field(
+        default=False,
+        description="Whether errors are approximate, and come at once; where it is null, those of "
+        "other budgets are if exact ones would take long.",
     )
 
 

@@ -173,8 +173,8 @@ MIB = 2**20
 RATES: Mapping[str, str] = {
     "default": "600/minute",
     "predict": "1200/minute",
-    "plan": "30/minute",
-    "upload": "20/minute",
+    "plan": "120/minute",
+    "upload": "60/minute",
     "failed": "20/minute",
     "callback": "60/minute",
     "noted": "20/hour",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from services import add_people, opened, serving, write_people
@@ -92,7 +93,13 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
     custodian.click("text=Add a table")
     custodian.set_input_files("#file", str(path))
     custodian.click("button:text-is('Next')")
+    assert custodian.locator("input[name=public]:checked").count() == 0
+    custodian.check("input[name=public][value=height]")
     custodian.check("input[name=output][value=height]")
+    # What is private cannot be public.
+    assert custodian.locator("input[name=public]:checked").count() == 0
+    assert custodian.locator("input[name=public][value=height]").is_disabled()
+    custodian.check("input[name=public][value=age]")
     fits(custodian)
     custodian.click("button:text-is('Next')")
     fields = {"low": 50, "high": 250, "unit_0": "years", "new_name": "children", "name": "heights"}
@@ -181,12 +188,67 @@ def test_without_script_everything_works(office, tmp_path):
     custodian.set_input_files("#file", str(path))
     custodian.click("button:text-is('Next')")
     custodian.check("input[name=output][value=height]")
+    custodian.check("input[name=public][value=age]")
     custodian.click("button:text-is('Next')")
     for name, value in {"low": 50, "high": 250, "name": "heights"}.items():
         custodian.fill(f"#{name}", str(value))
+    custodian.select_option("#account", label="children")
     custodian.click("button:text-is('Add the table')")
     custodian.click("text=Plan a release")
     assert custodian.locator("input[type=range]:visible").count() == 0
     custodian.fill("#epsilon", "0.25")
     custodian.click("button:text-is('Plan')")
     assert "With ε = 0.25" in custodian.inner_text("#answer")
+
+
+def test_answers_to_older_choices_are_dropped(office, tmp_path, wait_until):
+    """The first answer comes last, and is not shown; only the last choices are asked for."""
+    path = write_people(tmp_path / "people.csv")
+    custodian = office(Role.CUSTODIAN)
+    custodian.click("text=Add a table")
+    custodian.set_input_files("#file", str(path))
+    custodian.click("button:text-is('Next')")
+    custodian.check("input[name=output][value=height]")
+    custodian.check("input[name=public][value=age]")
+    custodian.click("button:text-is('Next')")
+    fields = {"low": 50, "high": 250, "new_name": "children", "name": "heights"}
+    for name, value in (fields | {"limit_epsilon": 3, "limit_delta": 0}).items():
+        custodian.fill(f"#{name}", str(value))
+    custodian.click("button:text-is('Add the table')")
+    custodian.wait_for_url(re.compile(r"/tables/\d+$"))
+    asked, held = [], []
+
+    def hold(route):
+        asked.append(route.request.url)
+        if "epsilon=0.5&" in route.request.url:
+            held.append(route)
+        else:
+            route.continue_()
+
+    custodian.goto(f"{custodian.url}/plan?epsilon=1&stages=one&interval=off&learn=none")
+    custodian.route("**/plan/answer?*", hold)
+    custodian.fill("#epsilon", "0.5")
+    wait_until(lambda: custodian.wait_for_timeout(50) or held)
+    # Between two letters nothing is asked.
+    custodian.focus("#epsilon")
+    custodian.keyboard.press("End")
+    custodian.keyboard.type("55", delay=20)
+    custodian.wait_for_selector("#answer h2:has-text('ε = 0.555')")
+    assert [re.search(r"epsilon=([\d.]+)", each)[1] for each in asked] == ["0.5", "0.555"]
+    # Nobody waits for it any more: the browser may refuse to take it.
+    with suppress(Exception):
+        held[0].fulfill(body="<p>too late</p>", content_type="text/html", status=200)
+    # While a slider moves, its places are asked for, too, before it is let go of.
+    box = custodian.locator("input[data-of=epsilon]").bounding_box()
+    custodian.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    custodian.mouse.down()
+    chosen = wait_until(lambda: custodian.input_value("#epsilon"))
+    assert chosen != "0.555"
+    custodian.wait_for_selector(f"#answer h2:has-text('ε = {float(chosen):g}')")
+    count = len(asked)
+    custodian.mouse.up()
+    custodian.wait_for_timeout(600)
+    # That it was let go of changes nothing.
+    assert len(asked) == count
+    assert "too late" not in custodian.inner_text("#answer")
+    assert f"epsilon={chosen}" in custodian.url

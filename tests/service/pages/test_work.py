@@ -22,6 +22,7 @@ from cloakgp.service.operations.tokens import create_token
 
 DECLARED = {
     "output": "height",
+    "public": "age",
     "holds": "numbers",
     "person": "",
     "low": "50",
@@ -30,7 +31,7 @@ DECLARED = {
     "kind_0": "number",
     "missing_0": "refuse",
     "unit_0": "years",
-    "account": "",
+    "account": "new",
     "new_name": "children",
     "limit_epsilon": "3",
     "limit_delta": "1e-6",
@@ -59,7 +60,9 @@ def sent(visit, tmp_path):
 
 def test_a_table_is_added(sent):
     custodian, where = sent
-    answer = custodian.get("/add-table/declare", params={**where, "output": "height"})
+    answer = custodian.get(
+        "/add-table/declare", params={**where, "output": "height", "public": "age"}
+    )
     assert "Seen: numbers" in answer.text
     assert 'name="kind_1"' not in answer.text
     made = custodian.send("/add-table/declare", {**where, **DECLARED})
@@ -72,13 +75,14 @@ def test_a_table_is_added(sent):
 def test_what_is_wrong_is_said_beside_what_was_typed(sent):
     custodian, where = sent
     for changed, told in (
-        ({"low": "x"}, "the lowest value must be a number"),
+        ({"low": "x"}, "low-wrong"),
         ({"limit_epsilon": ""}, "a new account needs a limit"),
-        ({"limit_epsilon": "-1"}, "greater than or equal to"),
+        ({"limit_epsilon": "-1"}, "limit_epsilon-wrong"),
+        ({"account": ""}, "account-wrong"),
         # From here on the account is there.
-        ({"low": "300"}, "bounds"),
-        ({"kind_0": "category", "missing_0": "impute"}, "empty cells of this kind"),
-        ({"name": ""}, "name: "),
+        ({"low": "300"}, "must be more than the lowest value"),
+        ({"kind_0": "category", "missing_0": "impute"}, "missing_0-wrong"),
+        ({"name": ""}, "name-wrong"),
         ({"upload": "other"}, "no such upload"),
     ):
         answer = custodian.send("/add-table/declare", {**where, **DECLARED, **changed})
@@ -89,6 +93,86 @@ def test_what_is_wrong_is_said_beside_what_was_typed(sent):
             assert Page(answer.text).forms[-1]["fields"]["form_token"] == custodian.form_token
     again = custodian.send("/add-table/declare", {**where, **DECLARED})
     assert again.url.path.startswith("/tables/"), again.text
+
+
+def test_all_that_is_wrong_is_said_at_once_and_at_its_field(sent):
+    custodian, where = sent
+    bad = {"low": "x", "high": "", "name": "", "account": "", "limit_epsilon": "-1"}
+    answer = custodian.send("/add-table/declare", {**where, **DECLARED, **bad})
+    page = Page(answer.text)
+    fields = {each.get("id"): each for kind in ("input", "select") for each in page.of(kind)}
+    for name in ("low", "high", "name", "account"):
+        assert fields[name]["aria-invalid"] == "true", name
+        assert f"{name}-wrong" in fields[name]["aria-describedby"].split()
+        assert f'id="{name}-wrong"' in answer.text
+        assert f'href="#{name}"' in answer.text
+    # What was typed is there to be corrected.
+    assert fields["low"]["value"] == "x"
+    assert fields["note" if "note" in fields else "high"] is not None
+    for word in ("Input should", "String should", "None", "ValueError", "pydantic"):
+        assert word not in answer.text
+
+
+def test_columns_are_public_by_choice_alone(visit):
+    """Nothing is ticked, and what is not ticked is not read: neither private nor left out."""
+    custodian = visit(Role.CUSTODIAN)
+    rows = "\n".join(
+        f"{number},{20 + number if number % 4 else ''},secret{number},{1000 + number}"
+        for number in range(1, 41)
+    )
+    content = f"number,age,diagnosis,income\n{rows}\n".encode()
+    answer = custodian.send("/add-table", files={"file": ("people.csv", content, "text/csv")})
+    boxes = [each for each in Page(answer.text).of("input") if each.get("name") == "public"]
+    assert [each["value"] for each in boxes] == ["number", "age", "diagnosis", "income"]
+    assert not [each for each in boxes if "checked" in each]
+    radios = [each for each in Page(answer.text).of("input") if each.get("name") == "output"]
+    assert not [each for each in radios if "checked" in each]
+    where = {"upload": dict(answer.url.params)["upload"], "called": "people.csv"}
+    chosen = {**where, "output": "income", "public": ["age", "number"]}
+    shown = custodian.get("/add-table/declare", params=chosen).text
+    assert "40 rows" in shown
+    assert "25 % of its cells are empty" in shown
+    assert "an id, perhaps" in shown
+    assert '<span class="cell">21</span>' in shown
+    for unread in ("secret", "1001"):
+        assert unread not in shown
+    accounts = Page(shown).of("option")
+    assert [each["value"] for each in accounts if each.get("value") in ("", "new", "=children")]
+    for wrong, told in (
+        ({"output": "income"}, "tick a public column at least"),
+        ({"public": ["age"]}, "choose the private column first"),
+        ({"output": "age", "public": ["age"]}, "age cannot be public"),
+        ({"output": "income", "public": ["size"]}, "there is no column size"),
+    ):
+        again = custodian.get("/add-table/declare", params={**where, **wrong})
+        assert again.status_code == 422
+        assert told in again.text
+        # The way on is there, with what was chosen.
+        assert "2. The public columns" in again.text
+        if wrong.get("public") == ["age"]:
+            assert 'value="age" data-unless="output,person" checked' in again.text
+    gone = custodian.get("/add-table/column", params={"upload": "other"})
+    assert gone.status_code == 404
+    assert 'name="file"' in gone.text
+
+
+def test_no_account_is_chosen_where_there_are_some(sent):
+    custodian, where = sent
+    chosen = {**where, "output": "height", "public": "age"}
+
+    def options():
+        shown = Page(custodian.get("/add-table/declare", params=chosen).text)
+        return [
+            (each["value"], "selected" in each)
+            for each in shown.of("option")
+            if each.get("value") in ("", "new", "=first", "=second")
+        ]
+
+    assert ("new", True) in options()
+    for name in ("first", "second"):
+        custodian.send("/budgets/new", {"name": name, "limit_epsilon": "1", "limit_delta": "0"})
+    assert [each for each in options() if each[1]] == []
+    assert {each[0] for each in options()} >= {"=first", "=second", "new"}
 
 
 def test_kinds_are_changed_and_kept(sent):
@@ -107,7 +191,12 @@ def test_classes_are_declared_one_a_line(visit):
     files = {"file": ("ill.csv", f"age,ill\n{lines}\n".encode(), "text/csv")}
     answer = custodian.send("/add-table", files=files)
     upload = dict(answer.url.params)["upload"]
-    declared = DECLARED | {"output": "ill", "holds": "classes", "classes": "no\r\n yes \r\n"}
+    declared = DECLARED | {
+        "output": "ill",
+        "public": "age",
+        "holds": "classes",
+        "classes": "no\r\n yes \r\n",
+    }
     made = custodian.send("/add-table/declare", {"upload": upload, **declared})
     assert "one of no, yes" in made.text
 
@@ -129,9 +218,9 @@ def test_the_way_of_a_request(visit, table):
     plan = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"vary": ["age", "other"]})
     assert "vary=age" in plan.text
     assert "vary=other" not in plan.text
-    assert "At other budgets" not in plan.text
-    compared = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"compare": "yes"})
-    assert "At other budgets" in compared.text
+    assert "a guess is right" not in plan.text
+    compared = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"figures": "full"})
+    assert "a guess is right" in compared.text
     for told in ("Expected error", "The guess of an attacker", "What becomes public"):
         assert told in plan.text
     big = QUICK | {"epsilon": "1.5"}
@@ -182,13 +271,57 @@ def test_a_job_that_waits_is_followed_and_cancelled(visit, table, service):
     assert "nothing was spent" in after.text
 
 
+@pytest.fixture
+def large(visit):
+    """The number of a table for which a few places stand."""
+    rng = np.random.default_rng(4)
+    ages, heights = rng.uniform(1, 18, 300), rng.uniform(80, 180, 300)
+    rows = "\n".join(f"{a:.2f},{h:.1f}" for a, h in zip(ages, heights, strict=True))
+    custodian = visit(Role.CUSTODIAN)
+    files = {"file": ("large.csv", f"age,height\n{rows}\n".encode(), "text/csv")}
+    upload = dict(custodian.send("/add-table", files=files).url.params)["upload"]
+    added = {"upload": upload, **DECLARED, "name": "large", "new_name": "many"}
+    made = custodian.send("/add-table/declare", added)
+    return made.url.path.rpartition("/")[2]
+
+
+def test_better_figures_take_the_place_of_approximate_ones(visit, large):
+    analyst = visit(Role.ANALYST)
+    fast = {"epsilon": "1", "delta": "0", "learn": "none"}
+    plan = analyst.get(f"/tables/{large}/plan/answer", params=fast).text
+    assert "≈" in plan
+    assert "within 20 %" in plan
+    assert "Request this release" in plan
+    later = [html.unescape(each) for each in re.findall(r'data-later="([^"]+)"', plan)]
+    error, budgets = sorted(later, reverse=True)
+    exact = analyst.get(error).text
+    assert "≈" not in exact
+    assert "data-later" not in exact
+    assert 'id="more-of-plan"' in exact
+    # Approximate comparisons, exact ones after them, and then no more.
+    rough = analyst.get(budgets).text
+    assert rough.count("≈") > 5
+    [full] = re.findall(r'data-later="([^"]+)"', rough)
+    full = analyst.get(html.unescape(full)).text
+    assert "≈" not in full
+    assert "a guess is right" in full
+    assert "data-later" not in full
+    # Without a script a link leads to all of it.
+    whole = html.unescape(re.search(r'class="waiting"><a href="([^"]+)"', plan)[1])
+    assert "a guess is right" in analyst.get(whole).text
+    drawn = analyst.get(f"/tables/{large}/plan/picture", params=fast)
+    dark = analyst.get(f"/tables/{large}/plan/picture", params=fast | {"scheme": "dark"})
+    assert drawn.headers["content-type"] == dark.headers["content-type"] == "image/png"
+    assert drawn.content != dark.content
+
+
 def test_plans_say_what_is_wrong(visit, table):
     analyst = visit(Role.ANALYST)
     for asked, told in (
         ("epsilon=x", "ε must be a number"),
-        ("epsilon=-1", "greater than or equal to"),
+        ("epsilon=-1", "must be"),
         ("epsilon=1&inputs=height", "height"),
-        ("epsilon=1&delta=2", "less than 1"),
+        ("epsilon=1&delta=2", "must be less than 1"),
         ("epsilon=nan", "finite"),
         ("epsilon=1&ticked=yes", "tick a public column at least"),
     ):
@@ -377,7 +510,7 @@ def test_the_ledger_is_a_timeline(visit):
     for told in ("The account children was opened.", "is spent.", "“a test (service request 1)”"):
         assert told in page.text
     # An entry, opened, has a line for each of its parts.
-    whole = re.search(r"<pre>(.*?)</pre>", page.text, re.S)[1]
+    whole = re.search(r"<pre[^>]*>(.*?)</pre>", page.text, re.S)[1]
     assert "\\n" not in whole
     assert json.loads(html.unescape(whole))
     assert whole.count("\n") > 3

@@ -60,7 +60,9 @@ def make_plan(work: Work, request: PlanRequest) -> PlanView:
 
 
 @operation
-def plot_plan(work: Work, request: PlanRequest, *, vary: list[str], suffix: str) -> bytes:
+def plot_plan(
+    work: Work, request: PlanRequest, *, vary: list[str], suffix: str, dark: bool = False
+) -> bytes:
     """Draw the expected error over one input, or over two.
 
     Parameters
@@ -70,6 +72,8 @@ def plot_plan(work: Work, request: PlanRequest, *, vary: list[str], suffix: str)
     vary : list of str
         The inputs; if empty, the first one.
     suffix : {".png", ".svg"}
+    dark : bool
+        Whether on a dark background.
 
     Raises
     ------
@@ -79,14 +83,14 @@ def plot_plan(work: Work, request: PlanRequest, *, vary: list[str], suffix: str)
     table, plan = _plan(work, request)
     try:
         display = PlanDisplay.of(plan, vary=vary, output=table.output)
-        return figure_bytes(display.draw(), suffix=suffix)
+        return figure_bytes(display.draw(dark=dark), suffix=suffix)
     except ValueError as error:
         raise InvalidError(without_path(error, table)) from None
 
 
-def _plan_order(order: Order, epsilons: list[float]) -> ReleasePlan:
+def _plan_order(order: Order, epsilons: list[float], *, approximate: bool | None) -> ReleasePlan:
     quiet = Reporter(show=lambda _: None)
-    return plan_release(order, epsilons=epsilons or None, reporter=quiet)
+    return plan_release(order, epsilons=epsilons or None, reporter=quiet, approximate=approximate)
 
 
 def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan]:
@@ -97,7 +101,11 @@ def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan]:
     def make() -> ReleasePlan:
         try:
             return work.service.planning.call(
-                _plan_order, work.stopped, order, list(request.epsilons)
+                _plan_order,
+                work.stopped,
+                order,
+                list(request.epsilons),
+                approximate=request.approximate,
             )
         except (ValueError, OSError) as error:
             raise InvalidError(without_path(error, table)) from None

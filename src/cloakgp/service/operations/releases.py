@@ -203,7 +203,13 @@ def predict_table(
 
 @operation
 def plot_release(
-    work: Work, release: int, *, vary: list[str], only: str | None, suffix: str
+    work: Work,
+    release: int,
+    *,
+    vary: list[str],
+    only: str | None,
+    suffix: str,
+    dark: bool = False,
 ) -> bytes:
     """Draw predictions over one input or two.
 
@@ -216,6 +222,8 @@ def plot_release(
     only : str or None
         The class to draw, of several.
     suffix : {".png", ".svg"}
+    dark : bool
+        Whether on a dark background.
 
     Raises
     ------
@@ -226,7 +234,9 @@ def plot_release(
     try:
         with _DRAWING:
             chosen: dict[str, Any] = {"only": only} if has_classes(made) else {}
-            return figure_bytes(display_of(made, vary=vary, **chosen).draw(), suffix=suffix)
+            return figure_bytes(
+                display_of(made, vary=vary, **chosen).draw(dark=dark), suffix=suffix
+            )
     except (ValueError, TypeError) as error:
         raise InvalidError(str(error)) from None
 

@@ -15,8 +15,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloakgp.columns import Schema, infer_schema, schema_from_text, schema_to_text
+from cloakgp.columns.cells import cells_of
+from cloakgp.columns.remarks import remarks_on
 from cloakgp.data.limits import ReadingLimits
-from cloakgp.data.raw import RawRows
+from cloakgp.data.raw import RawRows, RawTable
 from cloakgp.data.schema import ADDRESSES, table_suffix
 from cloakgp.data.tables import column_names_of, read_people, read_public
 from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, format_of_table
@@ -28,9 +30,20 @@ from cloakgp.service.context import Work
 from cloakgp.service.credentials import new_file_name
 from cloakgp.service.database import note_event, row_of
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
-from cloakgp.service.messages import Id, Look, NewTable, TablePreview, TableView, UploadView
+from cloakgp.service.messages import (
+    ColumnPreview,
+    Id,
+    Look,
+    NewTable,
+    TablePreview,
+    TableView,
+    UploadView,
+)
 from cloakgp.service.models import Rules, Table, Upload, now
 from cloakgp.utils.files import PERSONAL
+
+# Public cells of each column that a custodian sees before a table is registered.
+SHOWN_CELLS = 5
 
 
 @operation
@@ -220,21 +233,50 @@ def _check_unit(unit: str, new: NewTable) -> None:
 
 def _check_name(session: Session, name: str) -> None:
     if session.scalar(select(Table).where(Table.name == name)) is not None:
-        raise ConflictError("there is a table of that name")
+        raise ConflictError("there is a table of that name", fields={"name": "is taken"})
 
 
 def _preview(look: Look, path: Path, *, limits: ReadingLimits) -> TablePreview:
     table_format = format_of_table(path, look.query, limits=limits)
     columns = list(dict.fromkeys(column_names_of(path, table_format=table_format)))
-    names = [name for name in columns if name and name not in look.private]
+    if unknown := [name for name in (*look.private, *look.public) if name not in columns]:
+        raise ValueError(f"there is no column {', '.join(unknown)}")
+    if both := [name for name in look.public if name in look.private]:
+        raise ValueError(f"{', '.join(both)} cannot be private and public")
+    names = look.public or [name for name in columns if name and name not in look.private]
     if len(names) == len(columns):
         # The private columns are not named yet: nothing but names is read.
         return TablePreview(columns=columns, table_schema="", described={})
     public = read_public(path, names=names, most=INFERENCE_ROWS, table_format=table_format)
     made = infer_schema(public, names)
+    rows = public.shape[0]
     return TablePreview(
-        columns=columns, table_schema=schema_to_text(made), described=_described(made)
+        columns=columns,
+        table_schema=schema_to_text(made),
+        described=_described(made),
+        rows=rows,
+        complete=rows < INFERENCE_ROWS,
+        public=_previews(made, public),
     )
+
+
+def _previews(schema: Schema, public: RawTable) -> dict[str, ColumnPreview]:
+    """Return what a custodian sees of public columns: of a place, of both together."""
+    remarks, codes = remarks_on(schema, public), set(schema.missing_values)
+    found = {}
+    for column in schema.columns:
+        # An identifier is no source of predictions.
+        sources = column.sources or (column.name,)
+        texts = [cells_of(public[source]).texts().tolist() for source in sources]
+        cells = [", ".join(parts) for parts in zip(*texts, strict=True)]
+        empty = [any(part in codes or not part for part in row) for row in zip(*texts, strict=True)]
+        found[column.name] = ColumnPreview(
+            described=column.describe(),
+            gaps=sum(empty) / len(empty) if empty else 0.0,
+            remarks=list(remarks.get(column.name, ())),
+            cells=cells[:SHOWN_CELLS],
+        )
+    return found
 
 
 def _read(new: NewTable, path: Path, *, limits: ReadingLimits) -> tuple[RawRows, NDArray[Any], int]:

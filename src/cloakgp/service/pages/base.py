@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import quote
@@ -34,7 +34,7 @@ from cloakgp.service.guards import (
     take_cookie,
     work_for,
 )
-from cloakgp.service.pages.fields import FIELD_NAMES, text_of
+from cloakgp.service.pages.fields import FIELD_NAMES, FORM_FIELDS, rule_in_words, text_of
 from cloakgp.service.pages.rendering import html
 from cloakgp.service.settings import SIGN_IN
 
@@ -76,6 +76,11 @@ class PageRequest:
         ForbiddenError, TooManyError
         """
         return work_for(self.request, self.actor, operation)
+
+    @property
+    def dark(self) -> bool:
+        """Whether a picture is asked for on a dark background."""
+        return self.request.query_params.get("scheme") == "dark"
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
@@ -190,26 +195,47 @@ def problem_page(request: Request, error: Exception) -> HTMLResponse:
     )
 
 
+class Problem(str):
+    """What is wrong with a form, in words.
+
+    Attributes
+    ----------
+    fields : mapping of str to str
+        What is wrong with its fields, by their names.
+    """
+
+    fields: Mapping[str, str]
+
+    def __new__(cls, text: str, *, fields: Mapping[str, str] | None = None) -> Problem:
+        """Make the text, with its fields."""
+        made = super().__new__(cls, text)
+        made.fields = fields or {}
+        return made
+
+
 def problem_of(error: Exception) -> tuple[int, str]:
     """Return the status of an error, and its public message."""
     if isinstance(error, ServiceError):
-        return error.status, str(error)
+        return error.status, Problem(str(error), fields=error.fields)
     if isinstance(error, RequestValidationError | ValidationError):
         return 422, in_words(error)
     if isinstance(error, HTTPException):
-        return error.status_code, str(error.detail)
+        return error.status_code, Problem(str(error.detail))
     # A message of the ledger's database may quote values.
-    return 503, LEDGER_FAILS
+    return 503, Problem(LEDGER_FAILS)
 
 
-def in_words(error: RequestValidationError | ValidationError) -> str:
+def in_words(error: RequestValidationError | ValidationError) -> Problem:
     """Return the fields of an error and their rules, without their values."""
-    problems = []
+    problems: list[str] = []
+    fields: dict[str, str] = {}
     for each in error.errors()[:10]:
         place = [str(part) for part in each["loc"] if part not in ("query", "path", "body")]
         field = FIELD_NAMES.get(".".join(place), " ".join(place))
-        problems.append(f"{field}: {each['msg'][:1].lower()}{each['msg'][1:]}")
-    return "; ".join(problems)
+        rule = rule_in_words(each)
+        problems.append(f"{field}: {rule}")
+        fields.setdefault(FORM_FIELDS.get(".".join(place), "_".join(place)), rule)
+    return Problem("; ".join(problems), fields=fields)
 
 
 def varied(page: PageRequest) -> list[str]:

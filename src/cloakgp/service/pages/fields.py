@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams
 
 from cloakgp.criteria import criteria_for
@@ -35,6 +37,29 @@ FIELD_NAMES = {
     "days": "days",
     "roles": "roles",
 }
+# Rules of fields in words, by the names that pydantic has for them.
+RULES = {
+    "missing": "is missing",
+    "string_too_short": "must not be empty",
+    "string_too_long": "has more than {max_length} characters",
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "finite_number": "must be a finite number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_type": "must be a whole number",
+    "too_short": "has fewer than {min_length}",
+    "too_long": "has more than {max_length}",
+    "literal_error": "must be one of {expected}",
+    "enum": "must be one of {expected}",
+    "string_pattern_mismatch": "has signs that it cannot have",
+}
+# Fields of forms that have other names than those of messages joined.
+FORM_FIELDS = {"bounds": "low", "bounds.0": "low", "bounds.1": "high", "limit": "limit_epsilon"}
 NUMBERS = (
     "epsilon",
     "delta",
@@ -61,8 +86,8 @@ def text_of(fields: Fields, name: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def number_of(text: str, *, called: str) -> float:
-    """Return the number of a text, with a point or a comma.
+def number_of(text: str, *, called: str, field: str = "") -> float:
+    """Return the number of a text, with a point or a comma; ``field`` is that of a form.
 
     Raises
     ------
@@ -78,7 +103,26 @@ def number_of(text: str, *, called: str) -> float:
         return float(text.replace(",", "."))
     except ValueError:
         pass
-    raise InvalidError(f"{called} must be a number")
+    raise InvalidError(
+        f"{called} must be a number", fields={field: "must be a number"} if field else {}
+    )
+
+
+def rule_in_words(error: Mapping[str, Any]) -> str:
+    """Return the rule of an error that pydantic found, without the value.
+
+    Examples
+    --------
+    >>> rule_in_words({"type": "greater_than", "msg": "Input …", "ctx": {"gt": 0.0}})
+    'must be more than 0'
+    >>> rule_in_words({"type": "value_error", "msg": "Value error, This is odd"})
+    'this is odd'
+    """
+    told = str(error["msg"]).removeprefix("Value error, ")
+    rule = RULES.get(error["type"])
+    return (
+        f"{told[:1].lower()}{told[1:]}" if rule is None else rule.format_map(error.get("ctx", {}))
+    )
 
 
 def distribution_of(fields: Fields) -> DistributionColumns:
@@ -122,7 +166,7 @@ def budget_of(fields: Fields, name: str) -> PrivacyBudget | None:
 
     Raises
     ------
-    InvalidError, ValidationError
+    InvalidError
 
     Examples
     --------
@@ -132,9 +176,18 @@ def budget_of(fields: Fields, name: str) -> PrivacyBudget | None:
     epsilon, delta = text_of(fields, f"{name}_epsilon"), text_of(fields, f"{name}_delta")
     if not epsilon:
         return None
-    return PrivacyBudget(
-        epsilon=number_of(epsilon, called="ε"), delta=number_of(delta or "0", called="δ")
-    )
+    pair = {
+        "epsilon": number_of(epsilon, called="ε", field=f"{name}_epsilon"),
+        "delta": number_of(delta or "0", called="δ", field=f"{name}_delta"),
+    }
+    try:
+        return PrivacyBudget(**pair)
+    except ValidationError as error:
+        wrong = {str(each["loc"][0]): rule_in_words(each) for each in error.errors()}
+        raise InvalidError(
+            "; ".join(f"{FIELD_NAMES[part]}: {words}" for part, words in wrong.items()),
+            fields={f"{name}_{part}": words for part, words in wrong.items()},
+        ) from None
 
 
 def choices_of(fields: Fields) -> Choices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter
@@ -10,6 +11,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from cloakgp.columns import schema_from_text
+from cloakgp.fitting.release_plan import NOT_AT_ONCE, plan_budgets
 from cloakgp.service.context import Work
 from cloakgp.service.credentials import new_file_name
 from cloakgp.service.errors import ServiceError
@@ -39,6 +41,8 @@ router = APIRouter(route_class=PageRoute)
 # The first plan, if the account has room for it.
 FIRST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-6
 PNG = "image/png"
+# Of a plan: what comes at once, or what takes as long as its table is large.
+Figures = Literal["rough", "compared", "exact", "full"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,46 @@ class Planned:
         """The largest share of right guesses of an attacker."""
         return 0.5 if self.plan is None else float(self.plan.plan["guess"])
 
+    @property
+    def forecasts(self) -> list[dict[str, Any]]:
+        """The forecasts of budgets."""
+        return [] if self.plan is None else self.plan.plan["forecasts"]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the full plan tells more of this budget's error."""
+        if self._own is not None:
+            return bool(self._own["within"])
+        return self.plan is not None and bool(self.plan.plan["no_forecast"] == NOT_AT_ONCE)
+
+    @property
+    def headline(self) -> tuple[str, str] | None:
+        """The expected error of this budget as a number, and of what it is the error."""
+        own = self._own
+        if own is None:
+            return None
+        error = own["error"] if own["output_error"] is None else own["output_error"]
+        whom = (
+            "the average of people like each other" if own["output_error"] is None else "a person"
+        )
+        number = f"≈ {error:.2g}" if own["within"] else f"{error:.3g}"
+        return number, f"typical error of predictions for {whom}"
+
+    @property
+    def _own(self) -> dict[str, Any] | None:
+        if self.plan is None:
+            return None
+        epsilon = self.plan.plan["epsilon"]
+        return next((each for each in self.forecasts if each["epsilon"] == epsilon), None)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether exact forecasts of other budgets are made, and not only approximate ones."""
+        if self.plan is None:
+            return False
+        plan = self.plan.plan
+        return len(plan_budgets(plan["epsilon"], None, seconds=plan["seconds"])) > 1
+
 
 @router.get("/tables/{table}/plan", name="page: plan")
 def show_plan(page: Page, table: Id) -> Response:
@@ -76,7 +120,7 @@ def show_plan(page: Page, table: Id) -> Response:
     work = page.work("make_plan")
     row, account = table_and_account(work, table)
     fields = page.request.query_params
-    # A plan takes its time: the page comes at once, and its script fetches the first plan.
+    # The page comes at once, and its script fetches the first plan.
     planned = _plan(work, page, row) if "epsilon" in fields else _first(account)
     return page.show(
         "plan.html",
@@ -90,6 +134,7 @@ def show_plan(page: Page, table: Id) -> Response:
         names=_drawable(row),
         most=LARGEST_EPSILON,
         wanted=varied(page),
+        figures=_figures(page),
         varied=_drawn(page, row),
     )
 
@@ -97,14 +142,31 @@ def show_plan(page: Page, table: Id) -> Response:
 @router.get("/tables/{table}/plan/answer", name="page: plan, answer alone")
 def show_plan_alone(page: Page, table: Id) -> Response:
     """Show the plan of some choices, for the script of the page around it."""
+    return _show_part(page, table, "plan_answer.html")
+
+
+@router.get("/tables/{table}/plan/error", name="page: plan, error alone")
+def show_plan_error(page: Page, table: Id) -> Response:
+    """Show the expected error of some choices, in the place of an approximate one."""
+    return _show_part(page, table, "plan_error.html")
+
+
+@router.get("/tables/{table}/plan/budgets", name="page: plan, budgets alone")
+def show_plan_budgets(page: Page, table: Id) -> Response:
+    """Show forecasts of other budgets, beside those of some choices."""
+    return _show_part(page, table, "plan_budgets.html")
+
+
+def _show_part(page: PageRequest, table: int, template: str) -> Response:
     work = page.work("make_plan")
     row, account = table_and_account(work, table)
-    planned = _plan(work, page, row)
     return page.show(
-        "plan_answer.html",
+        template,
         table=row,
         account=account,
-        planned=planned,
+        planned=_plan(work, page, row),
+        figures=_figures(page),
+        pictured="pictured" in page.request.query_params,
         varied=_drawn(page, row),
     )
 
@@ -113,8 +175,13 @@ def show_plan_alone(page: Page, table: Id) -> Response:
 def show_plan_picture(page: Page, table: Id) -> Response:
     """Draw the expected error over one input, or over two as a map."""
     choices = choices_of(page.request.query_params)
-    asked = plan_request(table, choices, compares=bool(page.request.query_params.get("compare")))
-    content = plans.plot_plan(page.work("plot_plan"), asked, vary=varied(page), suffix=".png")
+    content = plans.plot_plan(
+        page.work("plot_plan"),
+        plan_request(table, choices, figures=_figures(page)),
+        vary=varied(page),
+        suffix=".png",
+        dark=page.dark,
+    )
     return Response(content, media_type=PNG)
 
 
@@ -163,7 +230,7 @@ def make_request(form: Form, table: Id) -> Response:
 
 
 def plan_table(
-    work: Work, table: TableView, choices: Choices, *, compares: bool = False
+    work: Work, table: TableView, choices: Choices, *, figures: Figures = "rough"
 ) -> Planned:
     """Return the plan of a release of a table, or the reason why there is none.
 
@@ -172,21 +239,39 @@ def plan_table(
     work : Work
     table : TableView
     choices : Choices
-    compares : bool
-        Whether to plan other budgets, too.
+    figures : str
+        As for `plan_request`.
     """
     address = urlencode(fields_of(choices))
     try:
-        plan = plans.make_plan(work, plan_request(table.id, choices, compares=compares))
+        plan = plans.make_plan(work, plan_request(table.id, choices, figures=figures))
     except ServiceError as error:
         return Planned(plan=None, problem=str(error), choices=choices, address=address)
     return Planned(plan=plan, problem="", choices=choices, address=address)
 
 
-def plan_request(table: int, choices: Choices, *, compares: bool) -> PlanRequest:
-    """Return the request for a plan of one budget, which is quick, or of several around it."""
-    epsilons = [] if compares else [choices.epsilon]
-    return PlanRequest(table=table, choices=choices, epsilons=epsilons)
+def plan_request(table: int, choices: Choices, *, figures: Figures) -> PlanRequest:
+    """Return the request for a plan.
+
+    Parameters
+    ----------
+    table : int
+    choices : Choices
+    figures : {"rough", "compared", "exact", "full"}
+        Approximate ones of one budget, or of several; exact ones of one budget, or of several,
+        unless these would take long.
+    """
+    return PlanRequest(
+        table=table,
+        choices=choices,
+        epsilons=[choices.epsilon] if figures in ("rough", "exact") else [],
+        approximate={"exact": False, "full": None}.get(figures, True),
+    )
+
+
+def _figures(page: PageRequest) -> Figures:
+    asked = page.request.query_params.get("figures", "rough")
+    return cast(Figures, asked if asked in get_args(Figures) else "rough")
 
 
 def _plan(work: Work, page: PageRequest, table: TableView) -> Planned:
@@ -194,8 +279,7 @@ def _plan(work: Work, page: PageRequest, table: TableView) -> Planned:
         choices = choices_of(page.request.query_params)
     except (ServiceError, ValidationError) as error:
         return Planned(plan=None, problem=problem_of(error)[1], choices=None, address="")
-    compares = bool(page.request.query_params.get("compare"))
-    return plan_table(work, table, choices, compares=compares)
+    return plan_table(work, table, choices, figures=_figures(page))
 
 
 def _first(account: AccountView) -> Planned:

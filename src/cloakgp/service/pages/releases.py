@@ -159,7 +159,9 @@ def show_picture(page: Page, release: Id) -> Response:
     """Draw predictions over one input or two."""
     work = page.work("plot_release")
     over = varied(page) or list(input_names(releases.open_release(work, release))[:1])
-    content = releases.plot_release(work, release, vary=over, only=None, suffix=".png")
+    content = releases.plot_release(
+        work, release, vary=over, only=None, suffix=".png", dark=page.dark
+    )
     return Response(content, media_type=PNG)
 
 

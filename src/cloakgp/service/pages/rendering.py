@@ -138,6 +138,8 @@ def _environment() -> Environment:
         "when": _when,
         "day": lambda moment: f"{moment:%Y-%m-%d}",
     }
+    # A message may be one about fields of a form: `cloakgp.service.pages.base.Problem`.
+    made.filters["wrong_fields"] = _wrong_fields
     return made
 
 
@@ -148,6 +150,11 @@ def _when(moment: datetime) -> str:
 def _exact(text: object) -> Markup:
     """Return a value that a form sends back unchanged, with line ends and invisible signs."""
     return escape(str(text))
+
+
+def _wrong_fields(problem: object) -> Mapping[str, str]:
+    found: Mapping[str, str] = getattr(problem, "fields", {})
+    return found
 
 
 def _nothing(_: str) -> bool:

@@ -11,6 +11,7 @@ from cloakgp.columns import schema_from_text
 from cloakgp.columns.base import Column
 from cloakgp.columns.kinds import COLUMN_KINDS
 from cloakgp.service.errors import InvalidError
+from cloakgp.service.messages import ColumnPreview
 from cloakgp.service.pages.fields import Fields, number_of, text_of
 
 # Labels of the kinds. Places take two columns, and are inferred, not chosen.
@@ -44,6 +45,7 @@ class ColumnFields:
         Description of the inferred column.
     kinds, policies : dict of str to str
         Choices, each with its label.
+    seen : ColumnPreview
     """
 
     number: int
@@ -57,10 +59,13 @@ class ColumnFields:
     described: str
     kinds: Mapping[str, str]
     policies: Mapping[str, str]
+    seen: ColumnPreview
 
 
 def columns_of(
-    columns: Iterable[tuple[int, Column]], earlier: Mapping[str, Any]
+    columns: Iterable[tuple[int, Column]],
+    earlier: Mapping[str, Any],
+    previews: Mapping[str, ColumnPreview],
 ) -> list[ColumnFields]:
     """Return the fields of columns, with the values of an earlier form or of the inferred schema.
 
@@ -68,6 +73,7 @@ def columns_of(
     ----------
     columns : iterable of (int, Column)
     earlier : mapping of str to str
+    previews : mapping of str to ColumnPreview
     """
     fields = []
     for number, column in columns:
@@ -90,6 +96,7 @@ def columns_of(
                 kinds=KINDS if column.kind in KINDS else {column.kind: column.kind},
                 # The server refuses a policy that does not go with the chosen kind.
                 policies=MISSING,
+                seen=previews[column.name],
                 **values,
             )
         )
@@ -125,7 +132,10 @@ def schema_text_of(seen: str, form: Fields) -> str:
         field = fields[column.name]
         kind = text_of(form, f"kind_{number}") or column.kind
         if kind not in COLUMN_KINDS:
-            raise InvalidError(f"column {column.name}: choose one of the kinds")
+            raise InvalidError(
+                f"column {column.name}: choose one of the kinds",
+                fields={f"kind_{number}": "choose one of the kinds"},
+            )
         if kind != column.kind:
             # The parameters of the other kind are inferred again from the column.
             for key in [key for key in field if key not in ("name", "title", "unit", "missing")]:
@@ -141,7 +151,10 @@ def schema_text_of(seen: str, form: Fields) -> str:
         policies = COLUMN_KINDS[kind].policies
         if missing not in policies:
             words = ", or ".join(MISSING[each] for each in policies)
-            raise InvalidError(f"column {column.name}: empty cells of this kind {words}")
+            raise InvalidError(
+                f"column {column.name}: empty cells of this kind {words}",
+                fields={f"missing_{number}": f"of this kind they {words}"},
+            )
         field["missing"] = missing
         _fill(field, column.name, kind, form, number)
     return json.dumps(tree)
@@ -151,7 +164,11 @@ def _fill(field: dict[str, Any], name: str, kind: str, form: Fields, number: int
     fill = text_of(form, f"fill_{number}")
     # The inferred value has more digits than the shown one.
     if kind == "number" and fill and fill != f"{field.get('fill', 0.0):g}":
-        field["fill"] = number_of(fill, called=f"column {name}: what empty cells are filled with")
+        field["fill"] = number_of(
+            fill,
+            called=f"column {name}: what empty cells are filled with",
+            field=f"fill_{number}",
+        )
     if kind in ("category", "ordered category"):
         lines = text_of(form, f"levels_{number}").splitlines()
         if levels := [line.strip() for line in lines if line.strip()]:

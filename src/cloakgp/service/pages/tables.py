@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
@@ -38,6 +39,8 @@ router = APIRouter(route_class=PageRoute)
 # Its forms are larger.
 uploads = APIRouter(route_class=PageRoute)
 Short = Annotated[str, StringConstraints(max_length=1000)]
+# The choices of an account in the form: names may be any text.
+NEW, EXISTING = "new", "="
 ColumnName = Annotated[str, StringConstraints(max_length=200)]
 
 
@@ -49,27 +52,58 @@ class Place(BaseModel):
     query: Short = ""
     called: Short = ""
 
-    def look(self, work: Work, *private: str) -> TablePreview:
-        """Return the columns of the table, described if the private ones are named."""
+    def look(
+        self, work: Work, *, private: Sequence[str] = (), public: Sequence[str] = ()
+    ) -> TablePreview:
+        """Return the names of the columns, and what the public ones hold if these are chosen."""
         look = Look(
             upload=self.upload,
             path=self.path,
             query=self.query,
             private=[name for name in private if name],
+            public=list(public),
         )
         return tables.look_at_table(work, look)
 
 
 class Declared(Place):
-    """The place of a table, and its private column."""
+    """The place of a table, its private column, and the public ones."""
 
-    output: ColumnName
+    output: ColumnName = ""
     person: ColumnName = ""
     holds: Literal["numbers", "classes"] = "numbers"
+    public: list[ColumnName] = []
+
+    @classmethod
+    def of(cls, form: FormRequest) -> Declared:
+        """Return what a form says."""
+        texts = {name: form.text(name) for name in cls.model_fields if name != "public"}
+        public = [each for each in form.fields.getlist("public") if isinstance(each, str)]
+        return cls.model_validate({**texts, "public": public})
+
+    @property
+    def address(self) -> str:
+        """The choices as a query of an address."""
+        return urlencode(self.model_dump(), doseq=True)
 
     def preview(self, work: Work) -> TablePreview:
-        """Return the public columns with descriptions: neither the output nor the person."""
-        return self.look(work, self.output, self.person)
+        """Return what the chosen public columns hold; no other column is read.
+
+        Raises
+        ------
+        InvalidError
+            If no private column is chosen, or no public one.
+        """
+        wrong = {}
+        if not self.output:
+            wrong["output"] = "choose the private column first"
+        if not self.public:
+            wrong["public"] = "tick a public column at least, to predict from"
+        elif both := [name for name in self.public if name in (self.output, self.person)]:
+            wrong["public"] = f"{', '.join(both)} cannot be public, and private or the person's"
+        if wrong:
+            raise InvalidError("; ".join(wrong.values()), fields=wrong)
+        return self.look(work, private=[self.output, self.person], public=self.public)
 
 
 @router.get("/tables/{table}", name="page: table")
@@ -103,41 +137,85 @@ def send_file(form: TableForm) -> Response:
         place.look(form.work("look_at_table"))
         return f"/add-table/column?{urlencode(place.model_dump())}"
 
-    return attempt(send, partial(_file_page, form))
+    return attempt(send, partial(_file_page, form, given=form.fields))
 
 
-@router.get("/add-table/column", name="page: add table, private column")
-def show_second_step(page: Page, place: Annotated[Place, Query()]) -> Response:
-    """Show the form of the private column; of the table, names of columns alone are read."""
-    columns = place.look(page.work("look_at_table")).columns
-    return page.show("add_column.html", where=place, columns=columns)
+@router.get("/add-table/column", name="page: add table, columns")
+def show_second_step(page: Page, declared: Annotated[Declared, Query()]) -> Response:
+    """Show the form of the columns; of the table, names of columns alone are read."""
+    work = page.work("look_at_table")
+    return attempt(lambda: _columns_page(page, declared, work=work), partial(_file_page, page))
 
 
 @router.get("/add-table/declare", name="page: add table, declarations")
 def show_third_step(page: Page, declared: Annotated[Declared, Query()]) -> Response:
     """Show the form of the columns' declarations."""
-    return _declare_page(page, declared, given={})
+    work = page.work("look_at_table")
+    again = partial(_columns_page, page, declared, work=work)
+    return attempt(
+        lambda: _declare_page(page, declared, given={}),
+        lambda **told: attempt(partial(again, **told), partial(_file_page, page)),
+    )
 
 
 @router.post("/add-table/declare", name="page: add table, declarations")
 def register_table(form: Form) -> Response:
     """Register the table, in a new account if it has none."""
     work = form.work("register_table")
-    declared = Declared.model_validate({name: form.text(name) for name in Declared.model_fields})
+    declared = Declared.of(form)
 
     def register() -> str:
-        schema = schema_text_of(declared.preview(work).table_schema, form.fields)
-        new = _new_table(form, declared, schema)
+        seen = declared.preview(work).table_schema
+        if wrong := _wrong_fields(form, declared):
+            raise InvalidError("some fields need another look", fields=wrong)
+        new = _new_table(form, declared, schema_text_of(seen, form.fields))
         # An earlier attempt at the table may have opened the account.
         names = [each.name for each in accounts.list_accounts(work)]
-        if form.text("account") == "" and new.account not in names:
-            if not form.text("limit_epsilon"):
-                raise InvalidError("a new account needs a limit")
+        if form.text("account") == NEW and new.account not in names:
             unit = "person" if declared.person else "row"
             accounts.open_account(work, new_account(form, name=new.account, unit=unit))
         return f"/tables/{tables.register_table(work, new).id}"
 
-    return attempt(register, partial(_declare_page, form, declared, given=dict(form.fields)))
+    def again(**told: Any) -> Response:
+        return attempt(
+            lambda: _declare_page(form, declared, given=dict(form.fields), **told),
+            lambda **worse: attempt(
+                partial(_columns_page, form, declared, work=form.work("look_at_table"), **worse),
+                partial(_file_page, form),
+            ),
+        )
+
+    return attempt(register, again)
+
+
+def _wrong_fields(form: FormRequest, declared: Declared) -> dict[str, str]:
+    """Return what can be seen to be wrong with fields without a look at the table."""
+    wrong: dict[str, str] = {}
+
+    def number(name: str) -> float | None:
+        try:
+            return number_of(form.text(name), called=name)
+        except InvalidError:
+            wrong[name] = "must be a number"
+        return None
+
+    if declared.holds == "classes":
+        if len([line for line in form.text("classes").splitlines() if line.strip()]) < 2:
+            wrong["classes"] = "name two classes at least"
+    else:
+        low, high = number("low"), number("high")
+        if low is not None and high is not None and not low < high:
+            wrong["high"] = "must be more than the lowest value"
+    if not form.text("name"):
+        wrong["name"] = "must not be empty"
+    if not form.text("account"):
+        wrong["account"] = "choose an account: is anybody of this table in another one?"
+    if form.text("account") == NEW:
+        if not form.text("new_name"):
+            wrong["new_name"] = "must not be empty"
+        if not form.text("limit_epsilon"):
+            wrong["limit_epsilon"] = "a new account needs a limit"
+    return wrong
 
 
 def _sent_place(form: FormRequest, work: Work) -> Place:
@@ -161,13 +239,14 @@ def _new_table(form: FormRequest, declared: Declared, schema: str) -> NewTable:
         output["classes"] = [line for line in lines if line]
     else:
         output["bounds"] = (
-            number_of(form.text("low"), called="the lowest value"),
-            number_of(form.text("high"), called="the highest value"),
+            number_of(form.text("low"), called="the lowest value", field="low"),
+            number_of(form.text("high"), called="the highest value", field="high"),
         )
     missing = form.text("missing_output") or "refuse"
+    account = form.text("account")
     return NewTable(
         name=form.text("name"),
-        account=form.text("account") or form.text("new_name"),
+        account=form.text("new_name") if account == NEW else account.removeprefix(EXISTING),
         note=form.text("note"),
         table_schema=schema,
         missing_output=form.text("missing_value") if missing == "value" else missing,
@@ -176,9 +255,33 @@ def _new_table(form: FormRequest, declared: Declared, schema: str) -> NewTable:
     )
 
 
-def _file_page(page: PageRequest, *, status: int = 200, problem: str = "") -> Response:
+def _file_page(
+    page: PageRequest,
+    *,
+    given: Mapping[str, Any] | None = None,
+    status: int = 200,
+    problem: str = "",
+) -> Response:
     settings = page.work("upload_table").service.settings
-    return page.show("add_file.html", status=status, problem=problem, folders=settings.tables)
+    return page.show(
+        "add_file.html",
+        status=status,
+        problem=problem,
+        folders=settings.tables,
+        given=given or page.request.query_params,
+    )
+
+
+def _columns_page(
+    page: PageRequest, declared: Declared, *, work: Work, status: int = 200, problem: str = ""
+) -> Response:
+    return page.show(
+        "add_column.html",
+        status=status,
+        where=declared,
+        columns=[name for name in declared.look(work).columns if name],
+        problem=problem,
+    )
 
 
 def _declare_page(
@@ -190,15 +293,22 @@ def _declare_page(
     problem: str = "",
 ) -> Response:
     work = page.work("look_at_table")
-    schema = schema_from_text(declared.preview(work).table_schema)
+    preview = declared.preview(work)
+    schema = schema_from_text(preview.table_schema)
     units = ("row", "person") if declared.person else ("row",)
     return page.show(
         "add_declare.html",
         status=status,
         asked=declared,
-        columns=columns_of(enumerate(schema.columns), given),
+        preview=preview,
+        columns=columns_of(enumerate(schema.columns), given, preview.public),
         kinds=KINDS,
-        accounts=[each for each in accounts.list_accounts(work) if each.unit in units],
+        accounts=[
+            (EXISTING + each.name, each.name)
+            for each in accounts.list_accounts(work)
+            if each.unit in units
+        ],
+        new=NEW,
         given=given,
         problem=problem,
     )

@@ -5,7 +5,34 @@
 // data-zero>, hidden until here. With data-zero the lowest place stands for 0.
 const STEPS = 200;
 // Milliseconds after a change in which another may follow, before anything is asked.
-const PAUSE = 400;
+const PAUSE = 250;
+
+// Parts of which a better version comes later: <section data-later="ADDRESS">. What comes takes its
+// place, and what else comes with an ID that of the element with this ID; a part may come again.
+function bringLater(root, signal) {
+  root.querySelectorAll("[data-later]").forEach((part) => bringPart(part, signal));
+}
+
+async function bringPart(part, signal) {
+  const note = part.querySelector(".waiting");
+  if (note) note.textContent = "Better figures are on their way …";
+  try {
+    const answer = await fetch(part.dataset.later, { credentials: "same-origin", signal });
+    if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+    const found = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+    if (signal.aborted) return;
+    for (const other of found.querySelectorAll("[id]")) {
+      document.getElementById(other.id)?.replaceWith(document.adoptNode(other));
+    }
+    const better = document.adoptNode(found.querySelector("section"));
+    part.replaceWith(better);
+    if (better.dataset.later) await bringPart(better, signal);
+  } catch {
+    if (signal.aborted || !note) return;
+    delete part.dataset.later;
+    note.textContent = "Better figures could not be computed.";
+  }
+}
 
 function joinSlider(slider) {
   const field = document.getElementById(slider.dataset.of);
@@ -28,13 +55,19 @@ function joinSlider(slider) {
     const share = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
     return Math.min(STEPS, Math.max(0, Math.round(STEPS * share)));
   };
+  let moving = false;
   const follow = () => {
+    // A number has fewer digits than a slider has places: it must not pull the slider back.
+    if (moving) return;
     slider.value = placeOf(Number(field.value));
     slider.setAttribute("aria-valuetext", field.value);
   };
   slider.addEventListener("input", () => {
     field.value = valueAt(Number(slider.value));
     slider.setAttribute("aria-valuetext", field.value);
+    moving = true;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    moving = false;
   });
   slider.addEventListener("change", (event) => {
     event.stopPropagation();
@@ -51,17 +84,26 @@ function answerBeside(form) {
   const place = document.getElementById(form.dataset.answer);
   let latest = 0;
   let waiting;
+  let asking = new AbortController();
+  let wanted = "";
   const later = (milliseconds) => {
     clearTimeout(waiting);
     waiting = setTimeout(ask, milliseconds);
   };
   const ask = async () => {
     const mine = ++latest;
+    // The server stops at what nobody waits for.
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
     const chosen = new URLSearchParams(new FormData(form));
+    wanted = String(chosen);
     place.classList.add("busy");
     place.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(`${form.dataset.from}?${chosen}`, { credentials: "same-origin" });
+      const answer = await fetch(`${form.dataset.from}?${chosen}`, {
+        credentials: "same-origin", signal,
+      });
       if (answer.redirected) {
         location.reload();
         return;
@@ -76,7 +118,9 @@ function answerBeside(form) {
       const shown = found.querySelector("main") ?? found.body;
       place.replaceChildren(...document.adoptNode(shown).childNodes);
       history.replaceState(null, "", `${location.pathname}?${chosen}`);
+      bringLater(place, signal);
     } catch {
+      wanted = "";
       if (mine === latest) place.textContent = "The service does not answer. Try again.";
     } finally {
       if (mine === latest) {
@@ -87,7 +131,12 @@ function answerBeside(form) {
   };
   // What can be asked for belongs to the choices that it was made of, and goes with them.
   const outdate = () => {
+    const now = String(new URLSearchParams(new FormData(form)));
+    // Of one change browsers tell twice.
+    if (now === wanted) return;
+    wanted = now;
     latest++;
+    asking.abort();
     place.querySelectorAll("a.button").forEach((link) => link.remove());
     later(PAUSE);
   };
@@ -98,7 +147,9 @@ function answerBeside(form) {
     clearTimeout(waiting);
     if (form.reportValidity()) ask();
   });
+  wanted = String(new URLSearchParams(new FormData(form)));
   if ("ask" in place.dataset) ask();
+  else bringLater(place, asking.signal);
 }
 
 // A job that goes on: <section data-job="ADDRESS">, told by server-sent events.
@@ -127,14 +178,32 @@ function showIf(place) {
   const fields = document.getElementsByName(place.dataset.if);
   const show = () => {
     const chosen = [...fields].find((each) => each.type !== "radio" || each.checked);
-    place.hidden = !chosen || !place.dataset.is.split(",").includes(chosen.value || "new");
+    place.hidden = !chosen || !place.dataset.is.split(",").includes(chosen.value);
   };
   fields.forEach((each) => each.addEventListener("change", show));
   show();
 }
 
+// Boxes that cannot be ticked while another field has their value: <input data-unless="NAME,NAME">.
+function offerUnless(box) {
+  const fields = box.dataset.unless.split(",").flatMap((name) => [
+    ...document.getElementsByName(name),
+  ]);
+  const show = () => {
+    const taken = fields.some(
+      (each) => each.value === box.value && (each.type !== "radio" || each.checked),
+    );
+    box.disabled = taken;
+    if (taken) box.checked = false;
+  };
+  fields.forEach((each) => each.addEventListener("change", show));
+  show();
+}
+
+document.querySelectorAll("[data-unless]").forEach(offerUnless);
 document.querySelectorAll("input[type=range][data-of]").forEach(joinSlider);
 document.querySelectorAll("form[data-answer]").forEach(answerBeside);
+if (!document.querySelector("form[data-answer]")) bringLater(document, new AbortController().signal);
 document.querySelectorAll("[data-job]").forEach(followJob);
 document.querySelectorAll("[data-if]").forEach(showIf);
 document.querySelectorAll("[data-print]").forEach((button) => {
