@@ -33,3 +33,9 @@ def test_no_test_finds_more():
     for accused in ([], [0], [1], [0, 1]):
         alarms, power = LAW[::-1][accused].sum(), LAW[accused].sum()
         assert power <= power_of_tests(WORST, false_alarms=float(alarms)) + 1e-12
+
+
+def test_of_a_budget_that_protects_nobody_no_bound_is_told():
+    """Where e^ε is no number any more."""
+    guarantee = Guarantee(epsilon=1000.0, delta=0.0, mu=0.0, laplace=(1000.0,))
+    assert power_of_tests(guarantee, false_alarms=0.05) == pytest.approx(1.0)

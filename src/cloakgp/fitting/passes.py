@@ -75,7 +75,7 @@ from cloakgp.release.hyperparameters.learning import (
     learn_classes,
     learn_numbers,
     linear_log_evidence,
-    most_probable,
+    weigh,
 )
 from cloakgp.release.hyperparameters.noise import (
     AnswersByNoise,
@@ -764,7 +764,7 @@ class RowTable(Table):
         confirms = self.rows > most_cells(prior.kernel)
         learned, stated = found[0][1], None
         if confirms or len(found) > 1:
-            learned, stated = self._most_probable(found, declared, confirms=confirms)
+            learned, stated = self._weigh(found, declared, confirms=confirms)
         if asks_spread:
             learned = with_noise_of_rows(
                 learned, self.passes, release=release, sample=self._spread_sample()
@@ -774,14 +774,14 @@ class RowTable(Table):
             stated = restate(self.passes, _others(learned, prior), measurements=declared)
         return replace(release, learned=learned, measurements=tuple(stated))
 
-    def _most_probable(
+    def _weigh(
         self,
         found: Sequence[tuple[WeightedPrior, tuple[WeightedPrior, ...]]],
         measurements: Sequence[Measurement],
         *,
         confirms: bool,
     ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...]]:
-        """Return what holds of what was learned, and answers with sums under it.
+        """Return what holds of what was learned, weighed, and answers with sums under it.
 
         Parameters
         ----------
@@ -803,7 +803,7 @@ class RowTable(Table):
             confirmed(learned, declared=other, log_evidence=evidence) if confirms else learned
             for other, learned in found
         ]
-        learned = chosen[0] if len(chosen) == 1 else most_probable(chosen, log_evidence=evidence)
+        learned = chosen[0] if len(chosen) == 1 else weigh(chosen, log_evidence=evidence)
         kept = [declared, *_others(learned, declared)]
         return learned, tuple(under_these(one, kept) for one in stated)
 

@@ -13,10 +13,11 @@ p is a function of public inputs alone. Outputs are clipped, and asked, as witho
 expects, R t, is subtracted from answers that are there already. No sensitivity changes.
 
 A wrong prediction is found out by the same answers. After each stage hyperparameters are learned
-under all `alternatives`, and the release keeps what makes the answers most probable. A prior
-without the prediction is among them, so that the answers are at least as probable as without it;
-what was lost by then are questions that were chosen for the wrong prior: it has one coefficient
-more. `python -m experiments public-help` measures what that is.
+under all `alternatives`, one of which is without the prediction, and predictions are averaged over
+these, as probable as they make the answers. So a wrong prediction loses its weight as answers
+tell, and has a part of it where they do not; what was lost by then are questions that were chosen
+for the wrong prior: it has one coefficient more. `python -m experiments public-help` measures what
+that is.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def with_prediction(
 
 
 def alternatives(prior: ExactPrior | SparsePrior) -> tuple[ExactPrior | SparsePrior, ...]:
-    """Return the priors between which answers decide: as it is, with all of the rest, without.
+    """Return the priors that answers weigh: as it is, with all of the rest, and without it.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist
@@ -71,7 +72,9 @@ def power_of_tests(guarantee: Guarantee | MixedGuarantee, *, false_alarms: float
     >>> round(power_of_tests(guarantee, false_alarms=0.05), 3)
     0.136
     """
-    others = (guarantee.epsilon * share / CURVE_STEPS for share in range(CURVE_STEPS + 1))
+    # Beyond, e^ε α is more than 1, which is no bound.
+    largest = min(guarantee.epsilon, -math.log(max(false_alarms, sys.float_info.min)))
+    others = (largest * share / CURVE_STEPS for share in range(CURVE_STEPS + 1))
     return min(
         1.0,
         *(math.exp(epsilon) * false_alarms + guarantee.delta_at(epsilon) for epsilon in others),

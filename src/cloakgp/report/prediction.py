@@ -22,19 +22,25 @@ def prediction_facts(release: Release) -> tuple[Fact, ...]:
     if trend is None:
         return ()
     column = input_names(release)[trend.column]
-    if release.fitted_prior.trend is None:
+    weight = weight_of(release)
+    if weight == 0.0:
         return (
             Fact(
                 LABEL,
-                f"the noisy answers are more probable without {column}, and predictions do not go "
-                "by it.",
+                f"the noisy answers are far more probable without {column}, and predictions do not "
+                "go by it.",
             ),
+        )
+    by_it = f"predictions go by {column}"
+    if not np.isclose(weight, 1.0):
+        by_it = (
+            f"predictions are an average: {weight:.0%} go by {column}, the others do not, as "
+            "probable as each makes the noisy answers"
         )
     return (
         Fact(
             LABEL,
-            f"predictions go by {column}: for each 1 that it is higher, they are "
-            f"{slope_of(release):.3g} higher, by the noisy answers.",
+            f"{by_it}. For each 1 that it is higher, they are {slope_of(release):.3g} higher.",
         ),
     )
 
@@ -66,6 +72,19 @@ def protection_facts(release: Release) -> tuple[Fact, ...]:
             "public, and are in this file. No guarantee here covers the people in these."
         )
     return (Fact(LABEL, source),)
+
+
+def weight_of(release: Release) -> float:
+    """Return the weight of the priors that go by the public prediction.
+
+    Parameters
+    ----------
+    release : Release
+        With a trend.
+    """
+    if not release.learned:
+        return float(release.prior.trend is not None)
+    return float(sum(one.weight for one in release.learned if one.prior.trend is not None))
 
 
 def slope_of(release: Release) -> float:

@@ -7,10 +7,12 @@ objective: minus the log density of the answers under it, with weak priors aroun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from scipy import special
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import (
@@ -64,6 +66,8 @@ from cloakgp.utils.arrays import Array
 
 # Of log rates: an eighth of it is the prior sd of their mean.
 LOG_RATE_WIDTH = 6.0
+# Alternatives of a prior that are less probable than this cost time in predicting, and say nothing.
+LEAST_WEIGHT = 0.01
 
 
 class Objective(Protocol):
@@ -113,8 +117,8 @@ def learn(
     -------
     tuple of WeightedPrior
         Weights sum to 1. The declared prior if nothing is free, nothing was asked, or nothing can
-        be learned under this likelihood. Of a prior that goes by a public prediction, what the
-        answers are most probable under: that, or one of its alternatives.
+        be learned under this likelihood. Of a prior that goes by a public prediction, that and its
+        alternatives, weighed by how probable the answers are under each.
 
     Raises
     ------
@@ -136,18 +140,21 @@ def learn(
     ]
     if len(found) == 1:
         return found[0]
-    return most_probable(
+    return weigh(
         found,
         log_evidence=lambda one: log_evidence(one, answered, sweeps=sweeps_of(inference)),
     )
 
 
-def most_probable(
+def weigh(
     found: Sequence[tuple[WeightedPrior, ...]],
     *,
     log_evidence: Callable[[ExactPrior | SparsePrior], float],
 ) -> tuple[WeightedPrior, ...]:
-    """Return what was learned from the alternative under which the answers are most probable.
+    """Return what was learned from all alternatives, as probable as they make the answers.
+
+    The posterior over alternatives that are equally probable beforehand (Hoeting, Madigan, Raftery
+    and Volinsky 1999, equations 1 and 2), with the most probable hyperparameters of each.
 
     Parameters
     ----------
@@ -155,15 +162,28 @@ def most_probable(
         From each alternative; judged by the one of most weight.
     log_evidence : callable
         The log density of the answers under a prior.
+
+    Returns
+    -------
+    tuple of WeightedPrior
+        Weights sum to 1. Alternatives of less than `LEAST_WEIGHT` are left out. The first, as
+        declared, where the answers have a density under none.
     """
-    evidence = []
-    for learned in found:
-        try:
-            evidence.append(log_evidence(max(learned, key=lambda one: one.weight).prior))
-        except np.linalg.LinAlgError:
-            evidence.append(-np.inf)
-    # The first, as declared, where none is better, and where none can be told.
-    return found[int(np.argmax(np.nan_to_num(evidence, nan=-np.inf, neginf=-np.inf)))]
+    evidence = np.full(len(found), -np.inf)
+    for place, learned in enumerate(found):
+        with suppress(np.linalg.LinAlgError):
+            evidence[place] = log_evidence(max(learned, key=lambda one: one.weight).prior)
+    evidence[np.isnan(evidence)] = -np.inf
+    if not np.isfinite(evidence).any():
+        return found[0]
+    weights = special.softmax(evidence)
+    weights[weights < LEAST_WEIGHT] = 0.0
+    return tuple(
+        replace(one, weight=float(weight / weights.sum()) * one.weight)
+        for weight, learned in zip(weights, found, strict=True)
+        for one in learned
+        if weight > 0.0
+    )
 
 
 def _learn_one(
