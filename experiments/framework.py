@@ -126,8 +126,9 @@ class Experiment(ABC, Generic[Results]):
         return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
 
     def told(self) -> str:
-        """Return the options of the command with their values, in words."""
-        values = ((option.name, getattr(self, option.name)) for option in options_of(type(self)))
+        """Return the options of the command with their values, in words; places of files aside."""
+        options = ((one.name, getattr(self, one.name)) for one in options_of(type(self)))
+        values = ((name, value) for name, value in options if not isinstance(value, Path))
         return ", ".join((self.name, *(f"{name} = {value}" for name, value in values)))
 
     def run(self, *, output_dir: Path, keep: str | None = None) -> None:

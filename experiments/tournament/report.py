@@ -89,8 +89,10 @@ def _scale(found: Mapping[Budget, Observed]) -> str:
     """Return of how many tables and cells a table speaks."""
     few = min(one.cells for one in found.values())
     many = max(one.cells for one in found.values())
-    cells = f"{few}" if few == many else f"{few} to {many}"
     tables = max(len(one.tables) for one in found.values())
+    if many == 1:
+        return f"{tables} tables, one split and draw of each"
+    cells = f"{few}" if few == many else f"{few} to {many}"
     return f"{tables} tables, {cells} splits and draws of each"
 
 
