@@ -397,7 +397,10 @@ def _public_columns(table: Any, names: Sequence[str]) -> Array:
 def _private_column(table: Any, name: str) -> Array:
     """Check like public columns, without telling where."""
     missing, values = as_numbers(table.column(name))
-    advice = "correct those cells, or leave the rows out (which they are is private, and not shown)"
+    advice = (
+        "correct those cells, or leave the rows out with missing_output=\"drop\" "
+        "(--missing-output drop): which they are is private, and not shown here"
+    )
     if missing.any():
         raise ValueError(f"column {name!r} has empty cells: {advice}")
     if np.isnan(values).any():
