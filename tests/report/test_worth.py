@@ -125,3 +125,15 @@ def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
         assert f"off by {found.new_error:.3g}; a constant guess" in first.text
         assert f"by {found.nothing:.3g}." in first.text
         assert sure in first.text
+
+
+def test_no_error_of_a_logarithm_is_larger_than_its_bounds_allow():
+    """Far from all rows the sd of a lognormal law is beyond any amount."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.uniform(0, 1, (60, 1)), [[400.0]]])
+    model = DPGPRegressor(
+        bounds=(1.0, 1e6), output_transform="log", epsilon=0.1, insecure_seed=3, stages=None
+    )
+    release = model.fit(X, rng.lognormal(9.0, 1.0, 61)).release_
+    [found] = accuracies(release)
+    assert found.error <= (1e6 - 1.0) / 2

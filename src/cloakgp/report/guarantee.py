@@ -302,7 +302,8 @@ def _parts(
 ) -> tuple[Fact, ...]:
     if len(parts) < 2:
         return ()
-    listed = f"{len(parts)} measurements, of {', '.join(_short(part) for part in parts)}, each rounded up. "
+    each = ", ".join(map(_short, parts))
+    listed = f"{len(parts)} measurements, of {each}, each rounded up. "
     if not cohorts:
         text = f"{listed}The guarantee covers all together, for a person whose output is in every "
         return (Fact("composition", f"{text}one."),)
