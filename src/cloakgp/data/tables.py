@@ -398,7 +398,7 @@ def _private_column(table: Any, name: str) -> Array:
     """Check like public columns, without telling where."""
     missing, values = as_numbers(table.column(name))
     advice = (
-        "correct those cells, or leave the rows out with missing_output=\"drop\" "
+        'correct those cells, or leave the rows out with missing_output="drop" '
         "(--missing-output drop): which they are is private, and not shown here"
     )
     if missing.any():
