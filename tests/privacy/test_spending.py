@@ -326,7 +326,29 @@ def test_every_draw_of_the_sampler_is_passed_through_spend():
             for call in calls(node)
         ]
         assert calls(function).count("measurement") == inside.count("measurement") == 1
-    assert drawing == ["add_discrete_gaussian", "report_noisy_max", "add_discrete_laplace"]
+    assert drawing == [
+        "add_discrete_gaussian",
+        "report_noisy_max",
+        "add_discrete_laplace",
+        "add_share_of_gaussian",
+    ]
+
+
+def test_polya_numbers_are_drawn_within_spend_alone():
+    tree = ast.parse(Path(sampler.__file__).read_text())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    drawing = [name for name, node in functions.items() if "draw_polya" in calls(node)]
+    assert drawing == ["_polya_differences"]
+    [asking] = [name for name, node in functions.items() if "_polya_differences" in calls(node)]
+    inside = [
+        call
+        for node in ast.walk(functions[asking])
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "spend"
+        for call in calls(node)
+    ]
+    assert inside.count("_polya_differences") == calls(functions[asking]).count(
+        "_polya_differences"
+    )
 
 
 def test_every_function_that_lets_the_sampler_draw_is_a_charge():

@@ -223,17 +223,22 @@ def add_share_of_laplace(
     -------
     array of shape (k,)
     """
+    return spend(
+        _cost_of_laplace(sensitivity=sensitivity, scale=scale),
+        lambda: hide(
+            _wrapped_sum(integers, _polya_differences(len(integers), scale=scale, sharers=sharers))
+        ),
+    )
+
+
+def _polya_differences(count: int, *, scale: float, sharers: int) -> list[int]:
+    """Draw differences of two Pólya numbers each."""
     shape, exact = Fraction(1, sharers), Fraction(scale)
-
-    def draw() -> Integers:
-        shares = [
-            draw_polya(shape, scale=exact, below=secrets.randbelow)
-            - draw_polya(shape, scale=exact, below=secrets.randbelow)
-            for _ in range(len(integers))
-        ]
-        return hide(_wrapped_sum(integers, shares))
-
-    return spend(_cost_of_laplace(sensitivity=sensitivity, scale=scale), draw)
+    return [
+        draw_polya(shape, scale=exact, below=secrets.randbelow)
+        - draw_polya(shape, scale=exact, below=secrets.randbelow)
+        for _ in range(count)
+    ]
 
 
 def add_share_of_gaussian(
@@ -263,11 +268,7 @@ def add_share_of_gaussian(
         dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=share
     )
     cost = Cost.of_gaussian(sensitivity=sensitivity, scale=scale, answers=len(integers))
-
-    def draw() -> Integers:
-        return hide(np.array(measurement(integers.tolist()), dtype=np.int64))
-
-    return spend(cost, draw)
+    return spend(cost, lambda: hide(np.array(measurement(integers.tolist()), dtype=np.int64)))
 
 
 def share_of_scale(scale: float, *, sharers: int) -> float:
