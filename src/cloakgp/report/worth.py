@@ -103,7 +103,7 @@ def accuracy_section(release: object) -> Section | None:
             sure = ""
             if isinstance(release, Release | MultiOutputRelease):
                 sure = _how_sure(release)
-            facts.append(Fact("for one person", f"{one_person}{sure}"))
+            facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
         before = "" if each.without is None else f" ({each.without:.3g} before the first question)"
         facts.append(
             Fact(
@@ -115,7 +115,7 @@ def accuracy_section(release: object) -> Section | None:
         if each.share is not None:
             facts.append(
                 Fact(
-                    "explained",
+                    f"explained{whose}",
                     f"the public columns explain {_percent(each.share)} of the variation of "
                     f"{each.output} between people.",
                 )
