@@ -151,6 +151,24 @@ def fifths_of(mean: Array) -> NDArray[np.intp]:
 Figures = dict[str, Any]
 
 
+def pinball_losses(quantiles: Array, outputs: Array) -> Array:
+    """Return the mean pinball loss of the quantile at each of `LEVELS`, shape (Q,).
+
+    Parameters
+    ----------
+    quantiles : array of shape (P, Q)
+    outputs : array of shape (P,)
+    """
+    beyond = outputs[:, None] - quantiles
+    losses: Array = np.mean(np.maximum(LEVELS * beyond, (LEVELS - 1.0) * beyond), axis=0)
+    return losses
+
+
+def ranked_score(losses: Array) -> float:
+    """Return the continuous ranked probability score: twice the integral of pinball losses."""
+    return 2.0 * float(np.trapezoid([0.0, *losses, 0.0], [0.0, *LEVELS, 1.0]))
+
+
 def measured(told: Told, sample: Sample) -> Figures:
     """Return the figures of one way and draw: shares by part as pairs of how many, of how many.
 
@@ -162,13 +180,12 @@ def measured(told: Told, sample: Sample) -> Figures:
     outputs, quantiles = sample.outputs_test, told.quantiles
     sd = float(outputs.std())
     error = root_mean_square(told.mean - outputs)
-    beyond = outputs[:, None] - quantiles
-    losses = np.mean(np.maximum(LEVELS * beyond, (LEVELS - 1.0) * beyond), axis=0) / sd
+    losses = pinball_losses(quantiles, outputs) / sd
     figures: Figures = {
         "error": error / sd,
         "over claimed": error / told.claimed if told.claimed == told.claimed else None,
         "pinball": float(losses[list(ENDS["90"])].mean()),
-        "crps": 2.0 * float(np.trapezoid([0.0, *losses, 0.0], [0.0, *LEVELS, 1.0])),
+        "crps": ranked_score(losses),
         "width": float(np.mean(quantiles[:, -2] - quantiles[:, 1])) / sd,
         "is calibrated": told.calibrated,
     }

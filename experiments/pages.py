@@ -5,7 +5,7 @@ settings and the commit that ran. A page shows a kept table between two comments
 own, and a single figure before a comment that names its cell:
 
     <!-- begin kept public-help 2 -->
-    (the second table that was printed)
+    (the second table that was printed; 2-4: the second to the fourth)
     <!-- end kept public-help 2 -->
 
     errors fall to .83<!-- kept public-help 2: right, ε = 0.3 --> of those without
@@ -40,8 +40,8 @@ from experiments.written import Plain, as_json, plainly
 ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).parent / "kept"
 BLOCK = re.compile(
-    r"(<!-- begin kept (?P<name>[\w-]+) (?P<number>\d+) -->\n).*?"
-    r"(<!-- end kept (?P=name) (?P=number) -->)",
+    r"(<!-- begin kept (?P<name>[\w-]+) (?P<first>\d+)(?P<upto>-(?P<last>\d+))? -->\n).*?"
+    r"(?P<end><!-- end kept (?P=name) (?P=first)(?P=upto)? -->)",
     re.S,
 )
 FIGURE = re.compile(
@@ -186,8 +186,10 @@ def with_kept_tables(page: str, *, folder: Path = KEPT) -> str:
 
     def written(match: re.Match[str]) -> str:
         kept = Kept.read(match["name"], folder=folder)
-        table = kept.table(int(match["number"]))
-        return f"{match[1]}{table.markdown()}\n{match[4]}"
+        first, last = int(match["first"]), int(match["last"] or match["first"])
+        numbers = range(first, last + 1)
+        shown = "\n\n".join(kept.table(number).markdown() for number in numbers)
+        return f"{match[1]}{shown}\n{match['end']}"
 
     return BLOCK.sub(written, page)
 

@@ -91,8 +91,19 @@ def _of(
     return RawTable(name, frame.drop(columns=output), frame[output], bounds)
 
 
-def encoded_by_hand(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Array, Array]:
+def encoded_by_hand(
+    train: pd.DataFrame, test: pd.DataFrame, *, most_levels: int | None = None
+) -> tuple[Array, Array]:
     """Return both parts as most people would encode them; levels and medians are those of `train`.
+
+    Numbers with medians for gaps, and a column that says so; dates as days from their median; a
+    column of zeros and ones for each level of a text.
+
+    Parameters
+    ----------
+    train, test : DataFrame
+    most_levels : int, optional
+        So many of the most frequent levels of a text have a column; the others have none.
 
     Examples
     --------
@@ -103,15 +114,20 @@ def encoded_by_hand(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Array, Arr
     """
     parts: tuple[list[Array], list[Array]] = ([], [])
     for name in train.columns:
-        numeric = pd.api.types.is_numeric_dtype(train[name])
-        levels = [] if numeric else sorted(train[name].dropna().unique())
+        column = train[name]
+        is_date = pd.api.types.is_datetime64_any_dtype(column)
+        if is_date or pd.api.types.is_numeric_dtype(column):
+            median = column.median()
+            for part, frame in zip(parts, (train, test), strict=True):
+                filled = frame[name].fillna(median)
+                days = (filled - median) / pd.Timedelta(days=1) if is_date else filled
+                part.append(days.to_numpy(dtype=float))
+                if column.isna().any():
+                    part.append(frame[name].isna().to_numpy(dtype=float))
+            continue
+        levels = sorted(column.value_counts().index[:most_levels])
         for part, frame in zip(parts, (train, test), strict=True):
-            if numeric:
-                part.append(frame[name].fillna(train[name].median()).to_numpy(dtype=float))
-                if train[name].isna().any():
-                    part.append(np.asarray(frame[name].isna(), dtype=float))
-            else:
-                part.extend((frame[name] == level).to_numpy(dtype=float) for level in levels)
+            part.extend((frame[name] == level).to_numpy(dtype=float) for level in levels)
     return np.column_stack(parts[0]), np.column_stack(parts[1])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,6 @@ import cloakgp.privacy
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier, gaussian_epsilon
 from cloakgp.utils.arrays import Array
-from experiments.priors import Split
 from experiments.ways import Setting
 
 Noise = Literal["laplace", "gaussian"]
@@ -29,10 +28,11 @@ PART_DELTA = 1e-9
 PRIOR_SD_SHARE = 1 / 4
 
 Predictions = Mapping[str, Array]
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True)
-class Rival:
+class Rival(Generic[Given]):
     """One way to predict, with all the tunings that are tried.
 
     Attributes
@@ -41,13 +41,14 @@ class Rival:
     guarantee : str
         What is protected, in a few words.
     predict : callable
-        Split and setting → predictions at the held-out rows, by tuning. Every tuning is a release
-        of its own, with all of the budget, or another evaluation of such a release.
+        Split and setting → predictions at the held-out rows, by tuning: numbers, or probabilities
+        of classes. Every tuning is a release of its own, with all of the budget, or another
+        evaluation of such a release.
     """
 
     name: str
     guarantee: str
-    predict: Callable[[Split, Setting], Predictions]
+    predict: Callable[[Given, Setting], Predictions]
 
     @property
     def is_private(self) -> bool:

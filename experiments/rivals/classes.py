@@ -6,7 +6,7 @@ randomisers are numpy's: for comparison only, not for a release.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from cloakgp.models import kmeans_centres
 from cloakgp.utils.arrays import Array
 from experiments.randomised_labels import Labels, fit_told, tell
+from experiments.rivals.base import Predictions, Rival
 from experiments.ways import Setting
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -51,39 +52,13 @@ class LabelSplit:
     classes: int
 
 
-Probabilities = Mapping[str, Array]
-
-
-@dataclass(frozen=True)
-class LabelRival:
-    """One way to predict classes, with all the tunings that are tried.
-
-    Attributes
-    ----------
-    name : str
-    guarantee : str
-        What is protected, in a few words; empty if nothing is.
-    predict : callable
-        Split and setting → probabilities, shape (P, classes), by tuning.
-    """
-
-    name: str
-    guarantee: str
-    predict: Callable[[LabelSplit, Setting], Probabilities]
-
-    @property
-    def is_private(self) -> bool:
-        """Whether it spends a budget."""
-        return bool(self.guarantee)
-
-
 def standardised(split: LabelSplit) -> tuple[Array, Array]:
     """Return both parts' inputs, by the mean and sd of those that are fitted."""
     scaler = StandardScaler().fit(split.X)
     return scaler.transform(split.X), scaler.transform(split.X_test)
 
 
-def told_labels(split: LabelSplit, setting: Setting) -> Probabilities:
+def told_labels(split: LabelSplit, setting: Setting) -> Predictions:
     """Fit models to randomised labels: as they are, or by the likelihood that knows the odds.
 
     Mechanism: `experiments.randomised_labels.tell` (Warner 1965; Kairouz, Oh and Viswanath 2014), ε
@@ -146,7 +121,7 @@ def tell_with_prior(
     return told
 
 
-def two_stages(split: LabelSplit, setting: Setting) -> Probabilities:
+def two_stages(split: LabelSplit, setting: Setting) -> Predictions:
     """Fit a model to randomised labels of one part, and use it as the prior of the others' labels.
 
     LP-2ST (Ghazi et al. 2021): the first part's labels are told by `tell`, the second's by
@@ -215,7 +190,7 @@ def _cells(split: LabelSplit, *, count: int) -> tuple[NDArray[np.intp], NDArray[
     return nearest[0], nearest[1]
 
 
-def noisy_votes(split: LabelSplit, setting: Setting) -> Probabilities:
+def noisy_votes(split: LabelSplit, setting: Setting) -> Predictions:
     """Predict the noisy shares of classes in cells of public inputs.
 
     Neighbours: one label changes, and with it two counts by 1. Mechanism: Laplace noise of scale
@@ -241,7 +216,7 @@ def noisy_votes(split: LabelSplit, setting: Setting) -> Probabilities:
     return found
 
 
-def models_without_privacy(split: LabelSplit, setting: Setting) -> Probabilities:
+def models_without_privacy(split: LabelSplit, setting: Setting) -> Predictions:
     """Fit the same models to the labels themselves. Not private."""
     del setting
     X, asked = standardised(split)
@@ -251,7 +226,7 @@ def models_without_privacy(split: LabelSplit, setting: Setting) -> Probabilities
     }
 
 
-TOLD_LABELS = LabelRival("labels told at random", "ε, local", told_labels)
-TWO_STAGES = LabelRival("LP-2ST", "ε, local", two_stages)
-VOTES = LabelRival("noisy votes in cells", "ε", noisy_votes)
-WITHOUT_PRIVACY = LabelRival("models without privacy", "", models_without_privacy)
+TOLD_LABELS = Rival("labels told at random", "ε, local", told_labels)
+TWO_STAGES = Rival("LP-2ST", "ε, local", two_stages)
+VOTES = Rival("noisy votes in cells", "ε", noisy_votes)
+WITHOUT_PRIVACY = Rival("models without privacy", "", models_without_privacy)

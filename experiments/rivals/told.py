@@ -11,14 +11,14 @@ comparison only, not for a release.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cloakgp.privacy import OutputBounds
@@ -234,13 +234,13 @@ def reach_of(bounds: OutputBounds, *, epsilon: float) -> Array:
     return reached
 
 
-def regressions() -> Iterator[tuple[str, Callable[[], object]]]:
+def regressions() -> Iterator[tuple[str, HistGradientBoostingRegressor | Pipeline]]:
     """Yield what is fitted to what was told, by name."""
     for rounds, rate in BOOSTED:
         for leaf in LEAST_IN_LEAF:
             yield (
                 f"boosting, {rounds} rounds, leaves of {leaf}",
-                lambda rounds=rounds, rate=rate, leaf=leaf: HistGradientBoostingRegressor(
+                HistGradientBoostingRegressor(
                     max_iter=rounds,
                     learning_rate=rate,
                     min_samples_leaf=leaf,
@@ -249,10 +249,7 @@ def regressions() -> Iterator[tuple[str, Callable[[], object]]]:
                 ),
             )
     for ridge in RIDGES:
-        yield (
-            f"linear, ridge {ridge:g}",
-            lambda ridge=ridge: make_pipeline(StandardScaler(), Ridge(alpha=ridge)),
-        )
+        yield f"linear, ridge {ridge:g}", make_pipeline(StandardScaler(), Ridge(alpha=ridge))
 
 
 def told_outputs(split: Split, setting: Setting) -> Predictions:
@@ -264,9 +261,8 @@ def told_outputs(split: Split, setting: Setting) -> Predictions:
     """
     found = {}
     for way, told in told_ways(split, setting):
-        for name, made in regressions():
-            model = made()
-            predicted = np.asarray(model.fit(split.X, told).predict(split.X_test))  # type: ignore[attr-defined]
+        for name, model in regressions():
+            predicted = np.asarray(model.fit(split.X, told).predict(split.X_test))
             found[f"{way}, {name}"] = split.bounds.clip(predicted)
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from cloakgp.utils.arrays import Array
-from experiments.tournament.cells import Budget, Cells
+from experiments.tournament.cells import Budget, Cells, Figures
 from experiments.tournament.entries import OURS
 from experiments.tournament.tables import Judged
 
@@ -58,14 +58,10 @@ def observe(
         As `experiments.tournament.cells` names it.
     """
     label = None if budget is None else str(budget)
-    found = {
-        table.name: [
-            figures
-            for place, figures in cells.known.items()
-            if place.table == table.name and place.budget == label
-        ]
-        for table in tables
-    }
+    found: dict[str, list[dict[str, Figures]]] = {table.name: [] for table in tables}
+    for place, figures in cells.known.items():
+        if place.budget == label and place.table in found:
+            found[place.table].append(figures)
     measured = {name: kept for name, kept in found.items() if kept}
     names = list(dict.fromkeys(name for kept in measured.values() for name in kept[0]))
     return Observed(

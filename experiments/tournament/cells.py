@@ -9,16 +9,18 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cloakgp.utils.arrays import Array
-from experiments.claims import ENDS, LEVELS
+from experiments.claims import ENDS, LEVELS, pinball_losses, ranked_score
 from experiments.commits import commit_of_sources
 from experiments.cross_validation import root_mean_square
 from experiments.framework import Tick, no_tick
+from experiments.keeping import Keeping
 from experiments.tournament.entries import (
     UNTOUCHED,
     Deal,
@@ -79,12 +81,10 @@ def figures_of_numbers(told: Told, dealt: Deal) -> Figures:
     sd = float(truth.std())
     error = root_mean_square(told.mean - truth)
     quantiles = normal_quantiles(told.mean, error) if told.quantiles is None else told.quantiles
-    beyond = truth[:, None] - quantiles
-    losses = np.mean(np.maximum(LEVELS * beyond, (LEVELS - 1.0) * beyond), axis=0) / sd
     lower, upper = (quantiles[:, end] for end in ENDS["90"])
     return {
         "error": error / sd,
-        "crps": 2.0 * float(np.trapezoid([0.0, *losses, 0.0], [0.0, *LEVELS, 1.0])),
+        "crps": ranked_score(pinball_losses(quantiles, truth) / sd),
         "held": float(np.mean((lower <= truth) & (truth <= upper))),
         "width": float(np.mean(upper - lower)) / sd,
     }
@@ -179,7 +179,7 @@ class Place:
     budget: str | None
 
 
-class Cells:
+class Cells(Keeping[Place, dict[str, Figures]]):
     """Figures by place and entry, a line of JSON for each place.
 
     Parameters
@@ -196,16 +196,20 @@ class Cells:
                 kept = json.loads(line)
                 self.known[Place(*kept["place"])] = kept["figures"]
 
-    def put(self, place: Place, figures: dict[str, Figures]) -> None:
+    def find(self, key: Place) -> dict[str, Figures] | None:
+        """Return the figures of a place, or None."""
+        return self.known.get(key)
+
+    def put(self, key: Place, value: dict[str, Figures]) -> None:
         """Keep a cell, and add its line."""
-        self.known[place] = figures
+        self.known[key] = value
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {
-            "place": [place.table, place.split, place.draw, place.budget],
+            "place": [key.table, key.split, key.draw, key.budget],
             "commit": commit_of_sources(),
-            "figures": figures,
+            "figures": value,
         }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -254,24 +258,46 @@ def measure(
     for number, (table, place, budget) in enumerate(
         places(tables, splits=splits, draws=draws, of=of)
     ):
-        if place not in cells.known:
-            dealt = deal(table, place.split, rows=rows)
-            count = len(dealt.outputs)
-            seed = None if insecure_seed is None else insecure_seed + number
-            given = None if budget is None else budget.setting(rows=count, seed=seed)
-            kind = tunings["classes" if table.is_of_classes else "numbers"]
-            settled = {} if budget is None else kind.get(str(budget), {})
-            asked = entries(classes=table.is_of_classes, whole=rows is None, setting=given)
-            cells.put(
-                place,
-                {
-                    one.name: judged_figures(
-                        one,
-                        dealt,
-                        given or NOTHING_SPENT,
-                        tunings=settled.get(one.name, ()),
-                    )
-                    for one in asked
-                },
-            )
+        seed = None if insecure_seed is None else insecure_seed + number
+        cells.get(
+            place,
+            partial(
+                measure_cell, table, place, budget, tunings=tunings, rows=rows, insecure_seed=seed
+            ),
+        )
         tick()
+
+
+def measure_cell(
+    table: Judged,
+    place: Place,
+    budget: Budget | None,
+    *,
+    tunings: Mapping[str, Tunings],
+    rows: int | None,
+    insecure_seed: int | None,
+) -> dict[str, Figures]:
+    """Return the figures of every entry at one place.
+
+    Parameters
+    ----------
+    table : Judged
+    place : Place
+    budget : Budget or None
+        None: those without privacy.
+    tunings, rows, insecure_seed
+        As for `measure`.
+    """
+    dealt = deal(table, place.split, rows=rows)
+    given = None
+    if budget is not None:
+        given = budget.setting(rows=len(dealt.outputs), seed=insecure_seed)
+    kind = tunings["classes" if table.is_of_classes else "numbers"]
+    settled = {} if budget is None else kind.get(str(budget), {})
+    asked = entries(classes=table.is_of_classes, whole=rows is None, setting=given)
+    return {
+        one.name: judged_figures(
+            one, dealt, given or NOTHING_SPENT, tunings=settled.get(one.name, ())
+        )
+        for one in asked
+    }

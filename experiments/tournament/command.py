@@ -1,4 +1,4 @@
-"""Command: the tournament, whole or a part of it, and its page."""
+"""Command: the tournament, whole or a part of it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import typer
 from rich.table import Table as Printed
 
 from experiments.framework import Experiment, Progress
-from experiments.rivals.report import markdown_of, with_blocks
 from experiments.tournament import tuning
 from experiments.tournament.cells import EPSILONS, Cells, budgets, measure, places
 from experiments.tournament.entries import ROWS
 from experiments.tournament.protocol import check_protocol, check_tables
-from experiments.tournament.report import blocks
+from experiments.tournament.report import lay_out
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged
 
 FOLDER = Path(__file__).parent
@@ -63,9 +62,6 @@ class Tournament(Experiment[Found]):
         Path | None,
         typer.Option(help="Folder where cells are kept, and taken from: goes on where it was."),
     ] = KEPT
-    page: Annotated[
-        Path | None, typer.Option(help="Markdown page whose marked tables are written anew.")
-    ] = None
     epsilons: Sequence[float] = EPSILONS
     rows: int = ROWS
     insecure_seed: int | None = None
@@ -106,20 +102,13 @@ class Tournament(Experiment[Found]):
                     tick=tick,
                 )
             found[kind] = kept
-        if self.page is not None:
-            text = self.page.read_text(encoding="utf-8")
-            written = {
-                name: "\n\n".join(map(markdown_of, laid_out))
-                for kind, kept in found.items()
-                for name, laid_out in blocks(kept, self.chosen(kind), kind=kind, of=of).items()
-            }
-            self.page.write_text(with_blocks(text, written), encoding="utf-8")
         return Found(found)
 
     def tables(self, found: Found) -> Iterable[Printed | str]:
         """Lay out all figures, by kind of tables."""
+        of = budgets(self.epsilons)
         for kind, kept in found.cells.items():
-            for laid_out in blocks(
-                kept, self.chosen(kind), kind=kind, of=budgets(self.epsilons)
-            ).values():
-                yield from laid_out
+            if kept.known:
+                yield from lay_out(kept, self.chosen(kind), kind=kind, of=of)
+            else:
+                yield f"{kind}: nothing is measured yet"

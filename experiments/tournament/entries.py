@@ -20,13 +20,13 @@ from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
 from experiments.claims import LEVELS
 from experiments.priors import Split
-from experiments.rivals.base import Rival
+from experiments.raw_tables import encoded_by_hand
+from experiments.rivals.base import Given, Rival
 from experiments.rivals.classes import (
     TOLD_LABELS,
     TWO_STAGES,
     VOTES,
     WITHOUT_PRIVACY,
-    LabelRival,
     LabelSplit,
 )
 from experiments.rivals.cloaked import EXACT, PAPERS
@@ -72,7 +72,7 @@ class Deal:
     @cached_property
     def encoded(self) -> tuple[Array, Array]:
         """Public inputs as most people would encode them, of both parts."""
-        return encode(self.columns, self.columns_test)
+        return encoded_by_hand(self.columns, self.columns_test, most_levels=COMMON_LEVELS)
 
     @cached_property
     def numbers(self) -> Split:
@@ -129,37 +129,6 @@ def deal(table: Judged, split: int, *, rows: int | None = ROWS) -> Deal:
         bounds=None if table.bounds is None else OutputBounds(*table.bounds),
         classes=tuple(sorted(set(values))) if table.is_of_classes else (),
     )
-
-
-def encode(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Array, Array]:
-    """Return both parts in numbers; medians and levels are those of `train`.
-
-    Examples
-    --------
-    >>> train = pd.DataFrame({"age": [20.0, None, 40.0], "job": ["a", "b", "a"]})
-    >>> encode(train, train.head(2))[1]
-    array([[20.,  0.,  1.,  0.],
-           [30.,  1.,  0.,  1.]])
-    """
-    parts: tuple[list[Array], list[Array]] = ([], [])
-    for name in train.columns:
-        column = train[name]
-        is_number = pd.api.types.is_numeric_dtype(column)
-        is_date = pd.api.types.is_datetime64_any_dtype(column)
-        levels = [] if is_number or is_date else list(column.value_counts().index[:COMMON_LEVELS])
-        median = column.median() if is_number or is_date else None
-        for part, frame in zip(parts, (train, test), strict=True):
-            if levels or not (is_number or is_date):
-                part.extend((frame[name] == level).to_numpy(dtype=float) for level in levels)
-                continue
-            filled = frame[name].fillna(median)
-            if is_date:
-                part.append(((filled - median) / pd.Timedelta(days=1)).to_numpy(dtype=float))
-            else:
-                part.append(filled.to_numpy(dtype=float))
-            if column.isna().any():
-                part.append(frame[name].isna().to_numpy(dtype=float))
-    return np.column_stack(parts[0]), np.column_stack(parts[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,30 +201,38 @@ def our_classes(dealt: Deal, setting: Setting) -> Mapping[str, Told]:
     return {UNTOUCHED: Told(np.asarray(model.predict_proba(dealt.columns_test)))}
 
 
-def of_numbers(rival: Rival, *, grows_with_rows: bool = False) -> Entry:
-    """Return the entry of a rival for numbers."""
+def entry_of(rival: Rival[Given], dealt_to: Callable[[Deal], Given], **facts: bool) -> Entry:
+    """Return the entry of a rival.
+
+    Parameters
+    ----------
+    rival : Rival
+    dealt_to : callable
+        What it is given of a deal.
+    **facts
+        Of `Entry`.
+    """
 
     def predict(dealt: Deal, setting: Setting) -> Mapping[str, Told]:
-        found = rival.predict(dealt.numbers, setting)
-        return {tuning: Told(np.asarray(mean)) for tuning, mean in found.items()}
+        found = rival.predict(dealt_to(dealt), setting)
+        return {tuning: Told(np.asarray(told)) for tuning, told in found.items()}
 
-    return Entry(
-        rival.name,
-        rival.is_private,
-        predict,
+    return Entry(rival.name, rival.is_private, predict, **facts)
+
+
+def of_numbers(rival: Rival[Split], *, grows_with_rows: bool = False) -> Entry:
+    """Return the entry of a rival for numbers."""
+    return entry_of(
+        rival,
+        lambda dealt: dealt.numbers,
         grows_with_rows=grows_with_rows,
         needs_delta=rival in (EXACT, PAPERS, EXPLAINABLE_BOOSTING),
     )
 
 
-def of_classes(rival: LabelRival) -> Entry:
+def of_classes(rival: Rival[LabelSplit]) -> Entry:
     """Return the entry of a rival for classes."""
-
-    def predict(dealt: Deal, setting: Setting) -> Mapping[str, Told]:
-        found = rival.predict(dealt.labels, setting)
-        return {tuning: Told(np.asarray(shares)) for tuning, shares in found.items()}
-
-    return Entry(rival.name, rival.is_private, predict, is_of_classes=True)
+    return entry_of(rival, lambda dealt: dealt.labels, is_of_classes=True)
 
 
 def boosting_without_privacy(dealt: Split, setting: Setting) -> Mapping[str, Array]:

@@ -1,8 +1,8 @@
-"""Tables of the tournament, for the terminal and for a page in Markdown."""
+"""Tables of the tournament."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from rich.table import Table as Printed
@@ -25,12 +25,16 @@ FIGURES = {
 }
 # Widths and shares have no better end.
 COMPARED = ("error", "crps", "wrong")
+COSTS = (
+    ("seconds", "seconds of processors, all tunings", ".1f"),
+    ("failed", "share of cells that failed", ".3f"),
+)
 
 
-def blocks(
+def lay_out(
     cells: Cells, tables: Sequence[Judged], *, kind: str, of: Sequence[Budget]
-) -> dict[str, list[Printed]]:
-    """Lay out everything of one kind of tables, by the name of its place on a page.
+) -> Iterator[Printed]:
+    """Lay out everything of one kind of tables.
 
     Parameters
     ----------
@@ -44,34 +48,19 @@ def blocks(
         [budget for budget in of if budget.with_delta is with_delta] for with_delta in (False, True)
     ]
     groups = [group for group in groups if group]
-    return {
-        f"{kind}-overall": [
-            overall(cells, tables, of=group, figure=figure, name=name)
-            for figure, name in told.items()
-            for group in groups
-        ],
-        f"{kind}-differences": [
-            beside_ours(cells, tables, of=group, figure=figure, name=name)
-            for figure, name in told.items()
-            if figure in COMPARED
-            for group in groups
-        ],
-        f"{kind}-least": [
-            overall(cells, tables, of=group, figure="least", name=f"{told['error']}, least")
-            for group in groups
-        ],
-        f"{kind}-by-table": [
-            by_table(cells, tables, budget=budget, name=told["error"]) for budget in of
-        ],
-        f"{kind}-cost": [
-            overall(cells, tables, of=group, figure=figure, name=name, form=form)
-            for figure, name, form in (
-                ("seconds", "seconds of processors, all tunings", ".1f"),
-                ("failed", "share of cells that failed", ".3f"),
-            )
-            for group in groups
-        ],
-    }
+    for figure, name in told.items():
+        for group in groups:
+            yield overall(cells, tables, of=group, figure=figure, name=name)
+    for figure, name in told.items():
+        for group in groups if figure in COMPARED else ():
+            yield beside_ours(cells, tables, of=group, figure=figure, name=name)
+    for group in groups:
+        yield overall(cells, tables, of=group, figure="least", name=f"{told['error']}, least")
+    for budget in of:
+        yield by_table(cells, tables, budget=budget, name=told["error"])
+    for figure, name, form in COSTS:
+        for group in groups:
+            yield overall(cells, tables, of=group, figure=figure, name=name, form=form)
 
 
 def _suffix(group: Sequence[Budget]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from experiments.keeping import JsonFile
 from experiments.priors import Table, tables
 from experiments.randomised_labels import HELD_OUT, label_tables
 from experiments.tournament.cells import Budget, all_tunings
-from experiments.tournament.entries import OURS, ROWS, Deal, entries
+from experiments.tournament.entries import OURS, ROWS, Deal, Entry, entries
+from experiments.ways import Setting
 
 FILE = Path(__file__).parent / "tunings.json"
 SPLITS = 4
@@ -112,13 +114,8 @@ def tune(
                 for rival in entries(classes=kind == "classes", setting=setting):
                     if rival.name == OURS:
                         continue
-
-                    def measured(rival=rival, dealt=dealt, setting=setting):  # type: ignore[no-untyped-def]
-                        found, _ = all_tunings(rival, dealt, setting)
-                        return {name: round(one["error"], 5) for name, one in found.items()}
-
                     key = f"{kind}, table {place}, split {split}, {budget}, {rival.name}"
-                    found = errors.get(key, measured)
+                    found = errors.get(key, partial(errors_by_tuning, rival, dealt, setting))
                     of_rival = sums.setdefault(str(budget), {}).setdefault(rival.name, {})
                     for tuning, error in found.items():
                         of_rival.setdefault(tuning, []).append(error)
@@ -127,6 +124,12 @@ def tune(
         budget: {name: ranked(found) for name, found in by_rival.items()}
         for budget, by_rival in sums.items()
     }
+
+
+def errors_by_tuning(rival: Entry, dealt: Deal, setting: Setting) -> dict[str, float]:
+    """Return the error of every tuning of a rival, rounded for keeping."""
+    found, _ = all_tunings(rival, dealt, setting)
+    return {name: round(one["error"], 5) for name, one in found.items()}
 
 
 def ranked(errors: dict[str, list[float]]) -> list[str]:

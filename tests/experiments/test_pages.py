@@ -56,6 +56,16 @@ def test_a_kept_table_stands_between_its_marks(folder):
     assert with_kept_tables(fresh, folder=folder) == fresh
 
 
+def test_several_tables_stand_between_one_pair_of_marks(folder):
+    both = [table_titled(title, "way") for title in ("first", "second")]
+    keep_tables(both, name="both", settings="both", folder=folder)
+    fresh = with_kept_tables(
+        "<!-- begin kept both 1-2 -->\n<!-- end kept both 1-2 -->\n", folder=folder
+    )
+    assert fresh.index("first") < fresh.index("second")
+    assert with_kept_tables(fresh, folder=folder) == fresh
+
+
 @pytest.mark.parametrize(
     ("said", "is_stale"),
     [

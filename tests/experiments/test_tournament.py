@@ -11,11 +11,14 @@ from typer.testing import CliRunner
 
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
-from experiments.rivals.report import markdown_of, with_blocks
+from experiments.commits import PROJECT
+from experiments.pages import BLOCK, Kept
+from experiments.raw_tables import encoded_by_hand
 from experiments.tournament import analysis, cells, command, entries, protocol, report, tuning
 from experiments.tournament.cells import Budget, Cells, Place, budgets
 from experiments.tournament.entries import OURS, Deal, Entry, Told
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged, file_of
+from experiments.written import Plain
 
 NO_DELTA = Budget(1.0, with_delta=False)
 ROWS = 40
@@ -147,7 +150,7 @@ def test_rivals_are_given_dates_as_days_and_texts_as_indicators(table):
 
 def test_levels_beyond_the_commonest_have_no_indicator():
     frame = pd.DataFrame({"town": [f"town {n // 2}" for n in range(60)] + ["rare"]})
-    X, _ = entries.encode(frame, frame)
+    X, _ = encoded_by_hand(frame, frame, most_levels=entries.COMMON_LEVELS)
     assert X.shape == (61, entries.COMMON_LEVELS)
     assert X[-1].sum() == 0.0
 
@@ -357,27 +360,25 @@ def test_tuning_finds_what_does_best(monkeypatch):
     }
 
 
-def test_all_blocks_have_a_place_on_the_page():
-    page = (command.FOLDER.parents[1] / "docs" / "tournament.md").read_text(encoding="utf-8")
-    kept, tables = cells_of({OURS: np.full((3, 1), 0.5), "rival": np.full((3, 1), 0.6)})
-    named = [
-        name for kind in command.KINDS for name in report.blocks(kept, tables, kind=kind, of=[])
+def test_every_table_has_a_place_on_the_page():
+    page = (PROJECT / "docs" / "tournament.md").read_text(encoding="utf-8")
+    shown = [
+        number
+        for match in BLOCK.finditer(page)
+        for number in range(int(match["first"]), int(match["last"] or match["first"]) + 1)
     ]
-    for name in named:
-        assert f"<!-- begin {name} -->" in page
+    assert shown == list(range(1, len(Kept.read("tournament").tables) + 1))
 
 
 @pytest.mark.slow
-def test_the_page_is_what_is_laid_out_of_the_kept_cells():
-    page = (command.FOLDER.parents[1] / "docs" / "tournament.md").read_text(encoding="utf-8")
-    written = {
-        name: "\n\n".join(map(markdown_of, laid_out))
+def test_what_is_kept_for_the_page_is_what_the_kept_cells_come_to():
+    laid_out = [
+        Plain.of(table)
         for kind, tables in command.KINDS.items()
-        for name, laid_out in report.blocks(
-            Cells(command.KEPT / f"{kind}.jsonl"), tables, kind=kind, of=budgets()
-        ).items()
-    }
-    assert with_blocks(page, written) == page
+        if (kept := Cells(command.KEPT / f"{kind}.jsonl")).known
+        for table in report.lay_out(kept, tables, kind=kind, of=budgets())
+    ]
+    assert laid_out == list(Kept.read("tournament").tables)
 
 
 def test_kept_cells_were_measured_by_what_is_committed():
@@ -390,10 +391,8 @@ def test_kept_cells_were_measured_by_what_is_committed():
 
 def test_a_page_says_by_what_it_is_headed():
     kept, tables = cells_of({OURS: np.full((3, 2), 0.5), "rival": np.full((3, 2), 0.6)})
-    laid_out = report.blocks(kept, tables, kind="numbers", of=[NO_DELTA])
-    assert laid_out["numbers-overall"][0].title == (
-        "RMSE, no δ: mean of 3 tables, 2 splits and draws of each"
-    )
+    first, *_ = report.lay_out(kept, tables, kind="numbers", of=[NO_DELTA])
+    assert first.title == ("RMSE, no δ: mean of 3 tables, 2 splits and draws of each")
 
 
 def test_whole_tables_are_for_entries_that_grow_with_rows():
