@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from killed_runs import KilledError, Moments
 from small_plans import Ward, plan_of
 
 from cloakgp.custodians import FolderExchange
@@ -24,25 +25,12 @@ NAMES = ("north", "south")
 FEWEST = 12
 
 
-class KilledError(BaseException):
-    """The process is no more."""
-
-
-class Moments:
-    """The moments of a run, at one of which it ends."""
+class SiteMoments(Moments):
+    """The moments of a site and of the coordinator."""
 
     def __init__(self, patch, *, last=None):
-        self.names, self.draws, self.published = [], 0, []
-        self.last, self.dead = last, False
-        self.patch(patch)
-
-    def reach(self, name):
-        if self.dead:
-            raise KilledError
-        self.names.append(name)
-        if self.last == len(self.names) - 1:
-            self.dead = True
-            raise KilledError
+        self.draws, self.published = 0, []
+        super().__init__(patch, last=last)
 
     def patch(self, patch):
         write, writing, add = ReservedFile.write, Database.writing, laplace.add_share_of_laplace
@@ -127,7 +115,7 @@ def run_to(folder, who, monkeypatch, *, last=None):
         if who != "coordinator":
             ward.collect()
         with monkeypatch.context() as patch:
-            moments = Moments(patch, last=last)
+            moments = SiteMoments(patch, last=last)
             try:
                 if who == "coordinator":
                     ward.collect()
@@ -168,7 +156,7 @@ def test_an_answer_that_was_kept_is_not_drawn_again(tmp_path, monkeypatch):
     content = answer.read_bytes()
     answer.unlink()
     with monkeypatch.context() as patch:
-        moments = Moments(patch)
+        moments = SiteMoments(patch)
         assert ward_of(tmp_path).step("south") == {"south": ("answered",)}
     assert moments.draws == 0
     assert answer.read_bytes() == content

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from killed_runs import KilledError, Moments
 from stream_tables import BOUNDS, months, stream
 
 from cloakgp import DPGPRegressor, Release
@@ -30,25 +31,12 @@ from cloakgp.utils.files import ReservedFile
 PERIODS = 2
 
 
-class KilledError(BaseException):
-    """The process is no more."""
-
-
-class Moments:
-    """The moments of runs, at one of which they end."""
+class StreamMoments(Moments):
+    """The moments of a stream's runs."""
 
     def __init__(self, patch, *, last=None):
-        self.names, self.draws, self.period = [], [], None
-        self.last, self.dead = last, False
-        self.patch(patch)
-
-    def reach(self, name):
-        if self.dead:
-            raise KilledError
-        self.names.append(name)
-        if self.last == len(self.names) - 1:
-            self.dead = True
-            raise KilledError
+        self.draws, self.period = [], None
+        super().__init__(patch, last=last)
 
     def patch(self, patch):
         write, fill, spend = StreamFolder._write, ReservedFile.write, sampler.spend
@@ -140,14 +128,14 @@ def check(made, moments, *, count=1):
 
 def count_moments(make, **how):
     with pytest.MonkeyPatch.context() as patch:
-        moments = Moments(patch)
+        moments = StreamMoments(patch)
         check(settle(make), moments, **how)
     return moments.names
 
 
 def kill_at(number, make, **how):
     with pytest.MonkeyPatch.context() as patch:
-        moments = Moments(patch, last=number)
+        moments = StreamMoments(patch, last=number)
         with pytest.raises(KilledError):
             settle(make)
         assert moments.dead
@@ -377,7 +365,7 @@ def test_a_release_that_was_written_is_taken_as_it_is(tmp_path):
     """Killed after the file and before the note of it: the same answers, byte for byte."""
     make = lambda: stream(months(1), tmp_path, horizon=1)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        moments = Moments(patch)
+        moments = StreamMoments(patch)
         reach = moments.reach
         patch.setattr(moments, "last", None)
 
