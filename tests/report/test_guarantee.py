@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from cloakgp import Guarantee
-from cloakgp.report.guarantee import power_of_tests, right_guess
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.report.guarantee import guarantee_facts, power_of_tests, right_guess
+from cloakgp.utils.formatting import percent
 
 EPSILON = 0.7
 # Randomised response with e^ε to 1, which is the worst that ε allows.
@@ -39,3 +44,26 @@ def test_of_a_budget_that_protects_nobody_no_bound_is_told():
     """Where e^ε is no number any more."""
     guarantee = Guarantee(epsilon=1000.0, delta=0.0, mu=0.0, laplace=(1000.0,))
     assert power_of_tests(guarantee, false_alarms=0.05) == pytest.approx(1.0)
+
+
+def test_the_readme_says_what_is_guessed_under_either_noise():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    said = " ".join(readme.split())
+    pure = np.e / (1 + np.e)
+    mu = 1.0 / exact_noise_multiplier(1.0, 1e-3)
+    gaussian = right_guess(Guarantee(epsilon=1.0, delta=1e-3, mu=mu))
+    assert f"guesses right at most {percent(pure)} of the time" in said
+    assert f"with Gaussian noise at δ = 0.001, {percent(gaussian)}." in said
+
+
+def test_parts_of_a_guarantee_are_told_rounded_up():
+    parts = [Guarantee(epsilon=one, delta=0.0, mu=0.0, laplace=(one,)) for one in (0.10004, 0.2301)]
+    whole = Guarantee(epsilon=0.33014, delta=0.0, mu=0.0, laplace=(0.10004, 0.2301))
+    facts = {fact.label: fact.text for fact in guarantee_facts(whole, output="y", parts=parts)}
+    told = re.findall(r"ε = ([\d.]+?)[,.](?= |$)", facts["composition"].split("each")[0])
+    assert len(told) == 2
+    assert all(
+        float(said) >= part.epsilon > float(said) - 1e-3
+        for said, part in zip(told, parts, strict=True)
+    )
+    assert "each rounded up" in facts["composition"]
