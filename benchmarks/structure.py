@@ -32,8 +32,8 @@ FITTING = f"{PACKAGE}.fitting"
 PRODUCTS = {
     "core": "criteria design estimators fitting models privacy release utils",
     "tables": "columns data",
-    "faces": "cli orders pages plots report",
-    "streams, service, ledger and client": "client ledger service streams",
+    "faces": "cli notebook orders pages plots report",
+    "streams, custodians, service, ledger and client": "client custodians ledger service streams",
 }
 # Names that a noise has in code, and the folder in which they belong.
 NOISES = frozenset({"gaussian", "laplace"})
