@@ -15,7 +15,7 @@ import pytest
 
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor
-from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
+from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema, Vector
 from cloakgp.release.io.bundle import COEFFICIENTS, bundle_bytes
 from cloakgp.release.io.codec import to_tree
 
@@ -148,6 +148,13 @@ SCHEMA = Schema(
             centre=(3.0, 4.0),
             missing="impute",
         ),
+        Vector("word", columns=("w1", "w2", "w3"), centre=(0.1, 0.2, 0.3), missing="impute"),
+        Vector(
+            "light",
+            columns=("l1", "l2", "l3"),
+            centre=(0.4, 0.5, 0.6),
+            axes=((0.6, 0.8, 0.0), (0.0, 0.0, 1.0)),
+        ),
     )
 )
 
@@ -173,6 +180,7 @@ def raw_table(count=40):
             "lon": rng.uniform(-0.3, 0.1, count),
             "lat2": rng.uniform(-60, 60, count),
             "lon2": rng.uniform(-170, 170, count),
+            **{name: rng.normal(size=count) for name in ("w1", "w2", "w3", "l1", "l2", "l3")},
         }
     ).astype(object)
     return table, ages
@@ -186,7 +194,7 @@ def table():
 def gaps(table):
     """Rows with a gap each where one is allowed, and with what was not declared."""
     rows = table.head(10).copy()
-    for place, column in enumerate(("age", "job", "sex", "grade", "smoker", "born", "lat2")):
+    for place, column in enumerate(("age", "job", "sex", "grade", "smoker", "born", "lat2", "w2")):
         rows.loc[place, column] = None
     rows.loc[7, "job"] = "baker"
     rows.loc[7, "grade"] = "unheard of"

@@ -55,10 +55,12 @@ const readers = {
     return column.missing === "refuse" ? fault(name, cell, "is a level that is not declared") : NaN;
   },
   place: (column, name, cell) => number({}, name, cell),
+  vector: (column, name, cell) => number({}, name, cell),
 };
 
 /** Names of the cells that each column is read from. */
-export const sourcesOf = (column) => (column.type === "place" ? [column.latitude, column.longitude] : [column.name]);
+export const sourcesOf = (column) => (column.type === "vector" ? column.columns
+  : column.type === "place" ? [column.latitude, column.longitude] : [column.name]);
 
 /** Values of a row of cells, or null if it lacks one without which there is no prediction. */
 export const valuesOf = (columns, codes, row) => {

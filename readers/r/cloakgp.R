@@ -365,7 +365,7 @@
 
 .cloak_or <- function(value, other) if (is.null(value)) other else value
 .cloak_sources <- function(column)
-  if (column$type == "place") c(column$latitude, column$longitude) else column$name
+  switch(column$type, place = c(column$latitude, column$longitude), vector = unlist(column$columns), column$name)
 
 # The inputs of a column, a matrix; rows that lack it are NA where such rows are left out.
 .cloak_encode_column <- function(column, table, codes) {
@@ -407,12 +407,16 @@
       .cloak_fault(name, far, "is no latitude and longitude in degrees")
       both
     },
+    vector = {
+      numbers <- vapply(sources, function(each) .cloak_read_number(list(), each, table[[each]], gaps), numeric(nrow(table)))
+      matrix(numbers, nrow(table))
+    },
     stop("a column of the kind ", column$type, " cannot be read here", call. = FALSE)
   )
   values <- as.matrix(values)
   .cloak_fault(name, !gaps & !apply(is.finite(values), 1, all), "is not a finite number")
   if (column$missing == "refuse") .cloak_fault(name, gaps, "is empty")
-  filling <- switch(column$type, boolean = 0.5, place = unlist(column$centre),
+  filling <- switch(column$type, boolean = 0.5, place = , vector = unlist(column$centre),
     category = length(levels) + if (isTRUE(column$other)) 1 else 0, column$fill)
   for (i in seq_along(filling)) values[gaps, i] <- if (column$missing == "drop") NA else filling[i]
   X <- .cloak_expand(column, values)
@@ -447,6 +451,10 @@
         turn <- (longitude - centre[2] + pi) %% (2 * pi) - pi
         radius * cbind(latitude - centre[1], cos(centre[1]) * turn)
       }
+    },
+    vector = if (!length(column$axes)) values else {
+      axes <- matrix(unlist(column$axes), nrow = length(column$columns))
+      sweep(values, 2, unlist(column$centre)) %*% axes
     },
     values
   )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern, Product
 
 from cloakgp.models import default_kernel, default_noise_variance, matern_kernel
-from cloakgp.models.defaults import default_latent_kernel, input_scales
+from cloakgp.models.defaults import default_latent_kernel, input_scales, scales_by_block
 
 
 def three_parts(X, Z, *, width):
@@ -71,6 +71,30 @@ def test_scales_of_any_unit_are_neither_zero_nor_infinite(unit):
     column = np.array([[0.0], [1.0], [5.0], [2.0]])
     [scale] = input_scales(unit * column)
     assert scale == pytest.approx(unit * column.std(), rel=1e-9)
+
+
+def test_many_inputs_of_one_unit_have_one_scale(rng):
+    """That of all of them together: rarely lit pixels count little, and distances are Euclidean."""
+    X = rng.normal(size=(60, 20)) * np.linspace(0.3, 1.0, 20)
+    together = np.sqrt(X.var(axis=0).sum())
+    np.testing.assert_allclose(input_scales(X), together / np.sqrt(20))
+    kernel = default_kernel(X, width=1.0)
+    np.testing.assert_allclose(np.exp(kernel.theta[-20:]), 2 * together)
+    np.testing.assert_allclose(np.exp(default_latent_kernel(X).theta[-20:]), together)
+    with_age = np.column_stack([X, 40 * rng.normal(size=60)])
+    np.testing.assert_allclose(input_scales(with_age), with_age.std(axis=0))
+    np.testing.assert_allclose(input_scales(X[:, :15]), X[:, :15].std(axis=0))
+
+
+def test_a_vector_counts_as_one_input_at_its_distance_from_the_mean(rng):
+    X = np.column_stack([rng.normal(size=(60, 5)) * [1, 2, 3, 4, 5], rng.normal(size=60)])
+    together = np.sqrt(X[:, :5].var(axis=0).sum())
+    scales = scales_by_block(X, blocks=[0] * 5 + [1])
+    np.testing.assert_allclose(scales, [together] * 5 + [X[:, 5].std()])
+    kernel = default_latent_kernel(X, blocks=[0] * 5 + [1])
+    lengthscale, other = np.exp(kernel.theta[-2:])
+    assert lengthscale == pytest.approx(np.sqrt(2) * together)
+    assert other == pytest.approx(0.5 * np.sqrt(2) * np.ptp(X[:, 5]))
 
 
 def test_an_input_that_never_varies_tells_nothing(rng):

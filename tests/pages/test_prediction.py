@@ -14,7 +14,7 @@ from sklearn.gaussian_process import kernels as sk
 from test_every_kind import KINDS, release_of
 
 from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor, Release
-from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
+from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema, Vector
 from cloakgp.models import gibbs_kernel
 from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.models.scatter import Scatter
@@ -264,6 +264,13 @@ SCHEMA = Schema(
         Date("when", cycles=("week", "year")),
         Place("home", latitude="lat", longitude="lon", projection="plane", centre=(51.5, -0.1)),
         Place("far", latitude="lat2", longitude="lon2", projection="sphere"),
+        Vector("word", columns=("w1", "w2", "w3"), centre=(0.1, 0.2, 0.3), missing="impute"),
+        Vector(
+            "light",
+            columns=("l1", "l2", "l3"),
+            centre=(0.4, 0.5, 0.6),
+            axes=((0.6, 0.8, 0.0), (0.0, 0.0, 1.0)),
+        ),
     )
 )
 
@@ -286,6 +293,7 @@ def table():
             "lon": rng.uniform(-0.3, 0.1, count),
             "lat2": rng.uniform(-60, 60, count),
             "lon2": rng.uniform(-170, 170, count),
+            **{name: rng.normal(size=count) for name in ("w1", "w2", "w3", "l1", "l2", "l3")},
         }
     )
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor, load
 from cloakgp.cli import app
-from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
+from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema, Vector
 from cloakgp.report.summary import json_schema, summarise
 from cloakgp.report.worth import accuracies
 
@@ -98,6 +98,7 @@ RAW = Schema(
         Boolean("smoker", true_values=("yes",), false_values=("no",)),
         Date("when", cycles=("week",)),
         Place("home", latitude="lat", longitude="lon", centre=(51.5, -0.1)),
+        Vector("word", columns=("w1", "w2"), centre=(0.5, -0.5), encoder="letters 1.0"),
     )
 )
 
@@ -113,6 +114,8 @@ def test_inputs_are_the_columns_of_the_table_in_their_units():
             "when": pd.date_range("2020-01-01", periods=12),
             "lat": np.linspace(51.4, 51.6, 12),
             "lon": np.linspace(-0.2, 0.0, 12),
+            "w1": np.linspace(0.0, 1.0, 12),
+            "w2": np.linspace(-1.0, 0.0, 12),
         }
     )
     model = DPGPRegressor(bounds=(0, 100), schema=RAW, epsilon=1.0)
@@ -120,7 +123,7 @@ def test_inputs_are_the_columns_of_the_table_in_their_units():
     told = plain(release)
     assert_valid(told)
     inputs = {each["name"]: each for each in told["inputs"]}
-    assert list(inputs) == ["age", "job", "grade", "smoker", "when", "home"]
+    assert list(inputs) == ["age", "job", "grade", "smoker", "when", "home", "word"]
     age = inputs["age"]
     assert (age["lo"], age["hi"], age["unit"], age["title"]) == (
         20.0,
@@ -132,6 +135,8 @@ def test_inputs_are_the_columns_of_the_table_in_their_units():
     assert inputs["when"]["first"] == "2020-01-01T00:00:00"
     assert inputs["when"]["last"] == "2020-01-12T00:00:00"
     assert inputs["home"]["columns"] == ["lat", "lon"]
+    assert inputs["word"]["columns"] == ["w1", "w2"]
+    assert inputs["word"]["encoder"] == "letters 1.0"
     # What stands for them in the fit is named nowhere.
     text = json.dumps({key: value for key, value in told.items() if key != "words"})
     for name in set(release.input_names) - {"age", "grade", "smoker", "when"}:

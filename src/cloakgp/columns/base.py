@@ -95,6 +95,8 @@ class Column(ABC):
     field_type: ClassVar[str]
     policies: ClassVar[tuple[Missing, ...]] = ("refuse", "drop", "impute")
     what: ClassVar[str]
+    # What a column of a table is called of which it reads several; in files, where these say so.
+    part_of: ClassVar[str] = ""
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from cloakgp.columns.identifiers import Identifier
 from cloakgp.columns.numbers import Boolean, Number
 from cloakgp.columns.places import Place
 from cloakgp.columns.schema import Schema, check_sources
+from cloakgp.columns.vectors import Vector
 from cloakgp.privacy.entries import EMPTY
 
 # What share of cells must be numbers, or dates, for the others to be mistakes.
@@ -48,6 +49,11 @@ GROUPED = {
 }
 LATITUDE = re.compile(r"(?i)(^|[_. ]|(?<=[a-z]))(lat|latitude)([_. ]|$)")
 LONGITUDES = {"lat": ("lon", "lng", "long", "longitude"), "latitude": ("longitude", "lon", "long")}
+NUMBERED = re.compile(r"(.*?)[_. -]?([0-9]+)")
+# Columns that are numbered one after the other are one vector if they are so many, of one scale.
+FEWEST_IN_VECTOR = 16
+# How much larger than the median deviation that of one of them may be.
+ONE_SCALE = 10.0
 KEY = re.compile(r"(?i)(^|[_. ])(id|uuid|guid|key)$")
 
 
@@ -77,13 +83,14 @@ def infer_schema(
     check_sources(table, names)
     codes = frozenset(missing_values)
     cells = {name: cells_of(table[name]) for name in names}
-    places = _places(names, cells, codes=codes)
+    several: list[Column] = [*_places(names, cells, codes=codes)]
+    several += _vectors(names, cells, codes=codes)
     columns: list[Column] = []
     for name in names:
         if any(name in column.sources for column in columns):
             continue
-        place = next((each for each in places if name in each.sources), None)
-        made = _infer(name, cells[name], codes=codes) if place is None else place
+        known = next((each for each in several if name in each.sources), None)
+        made = _infer(name, cells[name], codes=codes) if known is None else known
         columns.append(made.with_gaps([cells[each] for each in made.sources], codes=codes))
     return Schema(columns=tuple(columns), missing_values=tuple(missing_values))
 
@@ -202,6 +209,35 @@ def _place(name: str, cells: Mapping[str, Cells], *, codes: frozenset[str]) -> P
             if not any(mask.any() for mask in read.faults.values()) and not read.missing.all():
                 return place
     return None
+
+
+def _vectors(
+    names: Sequence[str], cells: Mapping[str, Cells], *, codes: frozenset[str]
+) -> list[Vector]:
+    """Return the vectors that numbered columns of one stem are, where all hold numbers."""
+    numbered: dict[str, dict[int, str]] = {}
+    for name in names:
+        found = NUMBERED.fullmatch(name)
+        if found is not None:
+            numbered.setdefault(found.group(1), {}).setdefault(int(found.group(2)), name)
+    vectors = []
+    for stem, columns in numbered.items():
+        places = sorted(columns)
+        if len(places) < FEWEST_IN_VECTOR or places[-1] - places[0] >= len(places):
+            continue
+        name = stem or "vector"
+        vector = Vector(
+            name if name not in cells else f"{name} vector",
+            columns=tuple(columns[place] for place in places),
+        )
+        read = vector.read([cells[each] for each in vector.columns], codes=codes)
+        if any(mask.any() for mask in read.faults.values()) or read.missing.any():
+            continue
+        deviations = read.values.std(axis=0)
+        varied = deviations[deviations > 0]
+        if len(varied) and varied.max() <= ONE_SCALE * np.median(varied):
+            vectors.append(vector)
+    return vectors
 
 
 def with_labels(schema: Schema, *, titles: dict[str, str], units: dict[str, str]) -> Schema:

@@ -6,8 +6,9 @@ from cloakgp.columns.dates import Date
 from cloakgp.columns.identifiers import Identifier
 from cloakgp.columns.numbers import Boolean, Number
 from cloakgp.columns.places import Place
+from cloakgp.columns.vectors import Vector
 
 COLUMN_KINDS: dict[str, type[Column]] = {
     each.kind: each
-    for each in (Number, Category, OrderedCategory, Date, Boolean, Place, Identifier)
+    for each in (Number, Category, OrderedCategory, Date, Boolean, Place, Vector, Identifier)
 }

@@ -43,6 +43,7 @@ class Place(Column):
 
     kind: ClassVar[str] = "place"
     field_type: ClassVar[str] = "geopoint"
+    part_of: ClassVar[str] = "place"
     what: ClassVar[str] = "places"
 
     @property

@@ -248,7 +248,7 @@ class Schema:
         return made
 
     def select(self, names: Sequence[str]) -> Schema:
-        """Return the schema of some columns, in this order; a place has its name or both names.
+        """Return the schema of some columns, in this order; one of several has its name or theirs.
 
         Raises
         ------
@@ -267,7 +267,7 @@ class Schema:
         for column in chosen:
             lacking = set(column.sources) - set(names)
             if len(column.sources) > 1 and column.name not in names and lacking:
-                raise ValueError(f"place {column.name} needs {' and '.join(column.sources)}")
+                raise ValueError(f"{column.kind} {column.name} needs {_sources_of(column)}")
         return replace(self, columns=tuple(chosen))
 
     def without(self, name: str) -> Schema:
@@ -316,8 +316,15 @@ def check_sources(table: Any, sources: Iterable[str]) -> None:
         raise ValueError(f"there is more than one column {', '.join(repeated)}")
 
 
+def _sources_of(column: Column) -> str:
+    sources = column.sources
+    if len(sources) == 2:
+        return " and ".join(sources)
+    return f"all of its {len(sources)} columns, {sources[0]} to {sources[-1]}"
+
+
 def _called(column: Column) -> str:
-    return column.name if len(column.sources) == 1 else " and ".join(column.sources)
+    return _sources_of(column) if len(column.sources) == 2 else column.name
 
 
 def _unseen(column: Column, coded: Coded, cells: Cells, *, quoted: bool) -> UnseenLevels:

@@ -1,9 +1,10 @@
 """Schemas as files beside a table: JSON after the Table Schema standard of Frictionless Data.
 
 What the standard has no word for stands in properties of its own, which it allows: ``kind``,
-``missing``, ``unit``, ``fill``, ``other``, ``linear``, ``cycles``, and ``places``, each of two
-fields. A field without ``kind`` is taken by its ``type``, so that schemas that others wrote can be
-read. The standard's own library guesses types from all columns, private ones too, and is not used.
+``missing``, ``unit``, ``fill``, ``other``, ``linear``, ``cycles``, and ``places`` and ``vectors``,
+each of several fields. A field without ``kind`` is taken by its ``type``, so that schemas that
+others wrote can be read. The standard's own library guesses types from all columns, private ones
+too, and is not used.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 
 from cloakgp.columns.base import Column, Field
 from cloakgp.columns.kinds import COLUMN_KINDS
-from cloakgp.columns.places import Place
 from cloakgp.columns.schema import Schema
 from cloakgp.privacy.entries import EMPTY
 
@@ -28,6 +28,7 @@ BY_TYPE = {
     "datetime": "date",
     "any": "category",
 }
+PARTS = tuple(kind.part_of for kind in COLUMN_KINDS.values() if kind.part_of)
 # A file beside a table is read whole.
 LARGEST_FILE = 2**24
 
@@ -58,13 +59,13 @@ def schema_to_text(schema: Schema) -> str:
     <BLANKLINE>
     """
     fields: list[Field] = []
-    places: list[Field] = []
+    gathered: dict[str, list[Field]] = {}
     for column in schema.columns:
-        if isinstance(column, Place):
-            places.append(_field(column))
+        part = column.part_of
+        if part:
+            gathered.setdefault(f"{part}s", []).append(_field(column))
             fields += [
-                {"name": source, "type": "number", "place": column.name}
-                for source in column.sources
+                {"name": source, "type": "number", part: column.name} for source in column.sources
             ]
         else:
             fields.append(_field(column))
@@ -72,9 +73,8 @@ def schema_to_text(schema: Schema) -> str:
         "$schema": PROFILE,
         "missingValues": list(schema.missing_values),
         "fields": fields,
+        **gathered,
     }
-    if places:
-        tree["places"] = places
     return json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -110,12 +110,18 @@ def schema_from_text(text: str) -> Schema:
     try:
         tree = json.loads(text)
         fields = list(tree["fields"])
-        places = {place["name"]: place for place in tree.get("places", [])}
+        gathered = {
+            part: {each["name"]: each for each in tree.get(f"{part}s", [])} for part in PARTS
+        }
         codes = tuple(str(code) for code in tree.get("missingValues", sorted(EMPTY)))
         columns: dict[str, Column] = {}
         for field in fields:
-            place = field.get("place")
-            described = field if place is None else places[place]
+            part = next((each for each in PARTS if field.get(each) is not None), None)
+            described = field
+            if part is not None:
+                name = field[part]
+                own = [each["name"] for each in fields if each.get(part) == name]
+                described = {"kind": part, "columns": own, **gathered[part][name]}
             columns.setdefault(described["name"], _column(described))
         return Schema(columns=tuple(columns.values()), missing_values=codes)
     except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):

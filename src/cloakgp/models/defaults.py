@@ -11,6 +11,7 @@ is recorded in ``docs/default-prior.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,6 +33,10 @@ UNVARIED = 1e9
 # The Matérn kernel alone: sd as a share of the width, lengthscale as one of each input's range.
 SIGNAL_SD_SHARE = 3 / 10
 LENGTHSCALE_SHARE = 1 / 2
+# So many inputs, with ranges of at most so many times their median, are of one unit.
+FEWEST_OF_ONE_UNIT, ONE_UNIT = 16, 10.0
+# More numbers of one block than a place has are a vector, if they have more than two values.
+MOST_OF_PLACE = 3
 # Of a latent function behind classes.
 LATENT_SD = 2.0
 
@@ -57,7 +62,7 @@ def default_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = Non
     # Column by column, so that the sums do not depend on how the table lies in memory.
     centre = np.array([column.mean() for column in np.ascontiguousarray(X.T)])
     groups = _groups(blocks, inputs=X.shape[1])
-    block_scales = _of_blocks(input_scales(X), varies=np.ptp(X, axis=0) > 0, groups=groups)
+    block_scales = _block_scales(X, blocks=blocks)
     scale = block_scales[groups]
     # Inputs that never vary tell nothing, and are no dimensions.
     varying = max(int(_varying_blocks(X, groups).sum()), 1)
@@ -84,13 +89,50 @@ def scales_by_block(X: Array, *, blocks: Sequence[int]) -> Array:
     >>> scales_by_block(np.array([[0.0, 0.7, 0.0], [4.0, 0.0, 0.7]]), blocks=[0, 1, 1]).round(2)
     array([2.  , 0.49, 0.49])
     """
-    groups = _groups(blocks, inputs=X.shape[1])
-    scales = _of_blocks(input_scales(X), varies=np.ptp(X, axis=0) > 0, groups=groups)
-    return np.asarray(scales[groups])
+    return np.asarray(_block_scales(X, blocks=blocks)[_groups(blocks, inputs=X.shape[1])])
 
 
 def _groups(blocks: Sequence[int] | None, *, inputs: int) -> NDArray[np.intp]:
     return np.arange(inputs) if blocks is None else np.asarray(blocks, dtype=np.intp)
+
+
+def _block_scales(X: Array, *, blocks: Sequence[int] | None) -> Array:
+    """Return one scale for each block of inputs, or for each input, shape (B,)."""
+    if blocks is None:
+        return input_scales(X)
+    groups = _groups(blocks, inputs=X.shape[1])
+    scales = _of_blocks(_own_scales(X), varies=np.ptp(X, axis=0) > 0, groups=groups)
+    for block in _vectors(X, groups):
+        scales[block] = _distance_from_mean(X[:, groups == block])
+    return scales
+
+
+def _vectors(X: Array, groups: NDArray[np.intp]) -> list[int]:
+    """Return the blocks that are vectors: of many inputs, not of two values as levels have."""
+    varied = np.array([len(np.unique(column)) > 2 for column in X.T])
+    counts = np.bincount(groups, weights=varied)
+    return np.flatnonzero(counts > MOST_OF_PLACE).tolist()
+
+
+def _distance_from_mean(X: Array) -> float:
+    """Return the root mean square distance of rows from their mean."""
+    return math.hypot(*(_deviation(column) for column in np.ascontiguousarray(X.T)))
+
+
+def _deviation(column: Array) -> float:
+    """Return the standard deviation of values of any unit."""
+    spread = float(np.ptp(column))
+    if not spread:
+        return 0.0
+    # In units of the range: squares of tiny or huge values leave what float64 holds.
+    return spread * float(((column - column[0]) / spread).std())
+
+
+def _are_of_one_unit(X: Array) -> bool:
+    """Return whether inputs are many, and vary alike: as pixels do, or components."""
+    ranges = np.ptp(X, axis=0)
+    varied = ranges[ranges > 0]
+    return len(varied) >= FEWEST_OF_ONE_UNIT and bool(varied.max() <= ONE_UNIT * np.median(varied))
 
 
 def _varying_blocks(X: Array, groups: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -104,7 +146,7 @@ def _of_blocks(scales: Array, *, varies: NDArray[np.bool_], groups: NDArray[np.i
 
     √2 times the root mean square of those of its inputs that vary: of a point in the plane, the sd
     of its distance from the centre; of categories, whose levels lie at distance 1, one half, as of
-    an input with two values at that distance, however many there are.
+    an input with two values at that distance, however many there are. Vectors have others.
     """
     found = []
     for block in range(int(groups.max()) + 1):
@@ -123,7 +165,9 @@ def input_scales(X: Array) -> Array:
 
     The standard deviation. Of an input with two values, half their distance, however rare one is: a
     rare category is no farther off than a common one. Of one that never varies, so much that it
-    tells nothing.
+    tells nothing. Sixteen inputs or more whose ranges are at most ten times their median are taken
+    to be of one unit, as pixels and components are, and have the root mean square of their standard
+    deviations: what varies little among them counts little.
 
     Parameters
     ----------
@@ -134,6 +178,14 @@ def input_scales(X: Array) -> Array:
     >>> input_scales(np.array([[0.0, 1.0, 5.0], [0.0, 0.0, 5.0], [6.0, 0.0, 5.0]]))
     array([3.e+00, 5.e-01, 5.e+09])
     """
+    if _are_of_one_unit(X):
+        varying = int((np.ptp(X, axis=0) > 0).sum())
+        return np.full(X.shape[1], _distance_from_mean(X) / np.sqrt(varying))
+    return _own_scales(X)
+
+
+def _own_scales(X: Array) -> Array:
+    """Return the typical deviation of each input from its mean, whatever others are."""
     scales = []
     for column in np.ascontiguousarray(X.T):
         values = np.unique(column)
@@ -142,9 +194,7 @@ def input_scales(X: Array) -> Array:
         elif len(values) == 2:
             scales.append(float(np.ptp(values)) / 2)
         else:
-            # In units of the range: squares of tiny or huge values leave what float64 holds.
-            spread = float(np.ptp(values))
-            scales.append(spread * float(((column - values[0]) / spread).std()))
+            scales.append(_deviation(column))
     return np.array(scales)
 
 
@@ -152,7 +202,9 @@ def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None
     """Return a Matérn 3/2 kernel alone, scaled to the inputs and the bounds.
 
     Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. Of
-    an input that never varies it is so great that it does not matter.
+    an input that never varies it is so great that it does not matter. The range of a vector, and of
+    many inputs of one unit (`input_scales`) together, is twice the root mean square distance of
+    rows from their mean: that of points on a sphere, where vectors of many numbers lie.
 
     Parameters
     ----------
@@ -171,6 +223,11 @@ def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None
     groups, ranges = _groups(blocks, inputs=X.shape[1]), np.ptp(X, axis=0)
     varies = _varying_blocks(X, groups)
     extents = _of_blocks(ranges, varies=ranges > 0, groups=groups)
+    if blocks is None and _are_of_one_unit(X):
+        extents = 2 * input_scales(X)
+    elif blocks is not None:
+        for block in _vectors(X, groups):
+            extents[block] = 2 * _distance_from_mean(X[:, groups == block])
     # Inputs that never vary tell nothing, and are no dimensions.
     largest = np.array([np.abs(X[:, groups == block]).max() for block in range(len(varies))])
     extents = np.where(varies, extents, UNVARIED * np.maximum(largest, 1.0))

@@ -20,6 +20,7 @@ from cloakgp.columns.categories import Category, OrderedCategory
 from cloakgp.columns.dates import PERIODS, Date
 from cloakgp.columns.numbers import Boolean, Number
 from cloakgp.columns.places import RADIUS, Place
+from cloakgp.columns.vectors import Vector
 from cloakgp.release import Release
 from cloakgp.report.columns import input_names, input_ranges, known_inputs
 from cloakgp.utils.arrays import Array
@@ -235,6 +236,8 @@ def _controls(column: Column, X: Array, ranges: Array) -> list[Control]:
         return [_date(column, X, ranges, label=label)]
     if isinstance(column, Place):
         return _places(column, X, label=label)
+    if isinstance(column, Vector):
+        return _numbers(column, X, label=label)
     raise TypeError(f"there is no choice of values for {column.what}")
 
 
@@ -282,6 +285,14 @@ def _places(column: Place, X: Array, *, label: str) -> list[Control]:
             unit="°",
         )
         for source, axis, values in named
+    ]
+
+
+def _numbers(column: Vector, X: Array, *, label: str) -> list[Control]:
+    values = column.restore(X[:, : len(column.own_blocks[0])])
+    return [
+        _number(source, each, np.array([each.min(), each.max()]), label=f"{label}, {source}")
+        for source, each in zip(column.sources, values.T, strict=True)
     ]
 
 

@@ -22,6 +22,7 @@ from cloakgp.columns.categories import Category, OrderedCategory
 from cloakgp.columns.dates import Date
 from cloakgp.columns.numbers import Number
 from cloakgp.columns.places import Place
+from cloakgp.columns.vectors import Vector
 from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
@@ -255,6 +256,7 @@ def _input(
         "levels": list(column.levels) if categorical else None,  # type: ignore[attr-defined]
         "cycles": list(column.cycles) if isinstance(column, Date) else None,
         "centre": list(column.centre) if isinstance(column, Place) else None,
+        "encoder": (column.encoder or None) if isinstance(column, Vector) else None,
     }
 
 

@@ -12,7 +12,7 @@ export const columnsOf = (schema, inputs) => {
   if (!schema) return Array.from({ length: inputs }, (_, place) => ({ type: "number", places: [place] }));
   let place = 0;
   return schema.columns.filter((column) => column.type !== "identifier").map((column) => {
-    const count = column.type === "place" ? 2 : 1;
+    const count = column.type === "vector" ? column.columns.length : column.type === "place" ? 2 : 1;
     place += count;
     return { ...column, places: Array.from({ length: count }, (_, i) => place - count + i) };
   });
@@ -123,10 +123,13 @@ export const predictor = (release) => {
       const turn = east - full * Math.floor(east / full) - Math.PI;
       return [RADIUS * (latitude - middle), RADIUS * Math.cos(middle) * turn];
     },
+    vector: (column, values) => (column.axes.length === 0 ? values
+      : column.axes.map((axis) => axis.reduce((sum, entry, i) => sum + entry * (values[i] - column.centre[i]), 0))),
   };
   // Numbers, ranks and truth values stand for themselves.
   for (const kind of ["number", "ordered category", "boolean"]) encoders[kind] = (column, values) => values;
-  const fillings = { boolean: () => [0.5], place: (column) => column.centre };
+  const fillings = { boolean: () => [0.5], place: (column) => column.centre,
+    vector: (column) => column.centre };
   const filling = (column) => (fillings[column.type] || (() => [column.fill]))(column);
   for (const column of release.columns)
     if (!encoders[column.type]) throw new Error(`a column of the kind ${column.type} cannot be read here`);
