@@ -1,1 +1,1 @@
-"""Tests: a package, as otherwise the folder `tests` of any package that is installed would hide it."""
+"""Tests: a package, as any other that brings a folder of this name would hide it otherwise."""
