@@ -46,6 +46,8 @@ ModelWithin = Callable[[Sequence[OutputBounds] | None], Model]
 """The model of outputs within the intervals that were found; within the declared bounds if None."""
 # Of a fit: rows that are kept out for margins are in no question that others are in.
 KEPT_OUT = 1
+# Of persons times ε: where there are less, answers do not tell how wide bounds are.
+FEW_ANSWERS = 150.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,6 +62,9 @@ class Plan:
         Gives the model, within intervals that were found.
     settings : DesignSettings
     learning : Learning
+    default_prior : bool
+        Whether numbers have the default prior, of which smaller scales are weighed where answers
+        are few.
     stages : "auto", None, or sequence of (share, width)
     searched : tuple of OutputBounds
         The declared bounds of each output of which an interval is looked for that holds most of
@@ -82,6 +87,7 @@ class Plan:
     model: ModelWithin
     settings: DesignSettings
     learning: Learning = NOTHING
+    default_prior: bool = False
     stages: Stages = None
     searched: tuple[OutputBounds, ...] = ()
     calibrated: bool = False
@@ -122,6 +128,7 @@ class Plan:
                 query=query, criterion=request.criterion, gap=request.gap, progress=progress
             ),
             learning=Learning(hyperprior=request.hyperprior, average=request.learn == "average"),
+            default_prior=request.has_default_prior,
             stages=request.task.stages,
             searched=request.task.bounds_to_search(request.chosen_criterion()),
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
@@ -231,7 +238,7 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         model,
         steps,
         settings=plan.settings,
-        learning=plan.learning,
+        learning=_learning(table, plan),
         counts=counts,
         on_step=plan.on_step,
         insecure_seed=plan.insecure_seed,
@@ -240,6 +247,15 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         plan.on_step("asking the rows that were kept out how far predictions are off")
         release = _with_margins(kept, y, release, budget=budget, model=declared_model, plan=plan)
     return release if plan.transform is None else replace(release, transform=plan.transform)
+
+
+def _learning(table: Table, plan: Plan) -> Learning:
+    """Return the settings of learning: with smaller scales of the prior where answers are few."""
+    chosen = plan.learning
+    few = plan.budget.epsilon * table.counted < FEW_ANSWERS * table.most_counted
+    if not (plan.default_prior and few and chosen.hyperprior is not None):
+        return chosen
+    return replace(chosen, hyperprior=replace(chosen.hyperprior, scale=True))
 
 
 def _with_margins(

@@ -691,6 +691,19 @@ class FitRequest:
         """The hyperparameters that are learned."""
         return self.task.hyperprior(self.learn)
 
+    @property
+    def has_default_prior(self) -> bool:
+        """Whether numbers have the default prior, scaled to their bounds in all its parts."""
+        task = self.task
+        given = (self.kernel, self.signal_variance, *self.lengthscale)
+        return (
+            isinstance(task, Regression)
+            and not task.of_counts
+            and task.noise_variance is None
+            and task.public_prediction is None
+            and all(each is None for each in given)
+        )
+
     def validate(self, *, spelled: Spelling = as_parameter) -> None:
         """Refuse settings that are contradictory for any table.
 

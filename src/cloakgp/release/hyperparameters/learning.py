@@ -24,6 +24,7 @@ from cloakgp.models.likelihoods import (
 )
 from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.prediction import alternatives
+from cloakgp.models.scales import smaller_scales
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
@@ -117,8 +118,9 @@ def learn(
     -------
     tuple of WeightedPrior
         Weights sum to 1. The declared prior if nothing is free, nothing was asked, or nothing can
-        be learned under this likelihood. Of a prior that goes by a public prediction, that and its
-        alternatives, weighed by how probable the answers are under each.
+        be learned under this likelihood. Of a prior that goes by a public prediction, or of which
+        smaller scales are considered, that and its alternatives, weighed by how probable the
+        answers are under each.
 
     Raises
     ------
@@ -126,7 +128,12 @@ def learn(
         If what was asked of every row is not kept.
     """
     answered = answered_measurements(measurements)
-    others = alternatives(prior) if answered else (prior,)
+    others: tuple[ExactPrior | SparsePrior, ...] = (prior,)
+    odds: tuple[float, ...] | None = None
+    if answered and hyperprior.scale and likelihood.linear:
+        others, odds = smaller_scales(prior)
+    elif answered:
+        others = alternatives(prior)
     found = [
         _learn_one(
             other,
@@ -143,6 +150,7 @@ def learn(
     return weigh(
         found,
         log_evidence=lambda one: log_evidence(one, answered, sweeps=sweeps_of(inference)),
+        odds=odds,
     )
 
 
@@ -150,11 +158,12 @@ def weigh(
     found: Sequence[tuple[WeightedPrior, ...]],
     *,
     log_evidence: Callable[[ExactPrior | SparsePrior], float],
+    odds: Sequence[float] | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return what was learned from all alternatives, as probable as they make the answers.
 
-    The posterior over alternatives that are equally probable beforehand (Hoeting, Madigan, Raftery
-    and Volinsky 1999, equations 1 and 2), with the most probable hyperparameters of each.
+    The posterior over alternatives (Hoeting, Madigan, Raftery and Volinsky 1999, equations 1 and
+    2), with the most probable hyperparameters of each.
 
     Parameters
     ----------
@@ -162,6 +171,8 @@ def weigh(
         From each alternative; judged by the one of most weight.
     log_evidence : callable
         The log density of the answers under a prior.
+    odds : sequence of float, optional
+        How probable each alternative is beforehand; all equally if not given.
 
     Returns
     -------
@@ -176,7 +187,8 @@ def weigh(
     evidence[np.isnan(evidence)] = -np.inf
     if not np.isfinite(evidence).any():
         return found[0]
-    weights = special.softmax(evidence)
+    before = np.zeros(len(found)) if odds is None else np.log(odds)
+    weights = special.softmax(evidence + before)
     weights[weights < LEAST_WEIGHT] = 0.0
     return tuple(
         replace(one, weight=float(weight / weights.sum()) * one.weight)

@@ -79,9 +79,9 @@ class NumbersObjective:
         return cls(
             prior=prior,
             answers=answers,
-            hyperprior=Hyperprior(
+            hyperprior=replace(
+                hyperprior,
                 noise_variance=hyperprior.noise_variance and prior.noise_variance > 0,
-                mean=hyperprior.mean,
             ),
             mean_sd=MEAN_SD_SHARE * (bounds[1] - bounds[0]),
         )

@@ -1,0 +1,66 @@
+"""Smaller scales of the default prior, which answers weigh where they are few.
+
+The default prior takes its sds from the width of the bounds. Where these are much wider than
+outputs scatter, few noisy answers do not say so clearly enough for a maximum a posteriori, and
+curves follow noise. Predictions are then averaged over the prior and two that differ by one factor
+of the sds of slope, curve and noise, by how probable the answers are under each. The level keeps
+its sd: outputs may lie anywhere within the bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
+
+from cloakgp.models.exact import ExactPrior
+from cloakgp.models.sparse import SparsePrior
+
+# Of the sds, and how probable each is beforehand: bounds are thought to be chosen with care.
+SCALES, ODDS = (1.0, 0.3, 0.1), (0.8, 0.1, 0.1)
+
+
+def smaller_scales(
+    prior: ExactPrior | SparsePrior,
+) -> tuple[tuple[ExactPrior | SparsePrior, ...], tuple[float, ...]]:
+    """Return a default prior with those of smaller scales, and how probable each is beforehand.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+        Of level, linear part and curve, as `cloakgp.models.default_kernel` makes it. Any other is
+        the only one.
+
+    Returns
+    -------
+    priors : tuple
+    odds : tuple of float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cloakgp.models import default_kernel
+    >>> kernel = default_kernel(np.array([[0.0], [40.0]]), width=100.0)
+    >>> priors, _ = smaller_scales(ExactPrior(kernel=kernel, noise_variance=100.0, mean=50.0))
+    >>> print(priors[1].kernel, round(priors[1].noise_variance, 9))
+    25**2 + 3**2 * Linear(20 ± 20) + 4.5**2 * Matern(length_scale=40, nu=1.5) 9.0
+    """
+    kernel = prior.kernel
+    if not (isinstance(kernel, Sum) and isinstance(kernel.k1, Sum)):
+        return (prior,), (1.0,)
+    level, slope, curve = kernel.k1.k1, kernel.k1.k2, kernel.k2
+    if not all(isinstance(part, Product) for part in (slope, curve)):
+        return (prior,), (1.0,)
+    others = tuple(
+        replace(
+            prior,
+            kernel=Sum(Sum(level, _scaled(slope, scale)), _scaled(curve, scale)),
+            noise_variance=scale**2 * prior.noise_variance,
+        )
+        for scale in SCALES[1:]
+    )
+    return (prior, *others), ODDS
+
+
+def _scaled(part: Product, scale: float) -> Kernel:
+    return Product(ConstantKernel(scale**2 * part.k1.constant_value), part.k2)

@@ -1,0 +1,28 @@
+"""Smaller scales beside one: the same tables, splits and noise."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments import progress
+from experiments.priors import first_tables
+from experiments.scales import MEAN, ONE, WEIGHED, Scales, errors_of_draw
+
+
+@pytest.mark.data
+def test_ways_differ_in_nothing_but_the_scales():
+    """With many answers nothing is weighed, and both are one fit."""
+    [table] = first_tables(1)
+    settings = {"factor": 1, "draw": 0, "rows": 60, "insecure_seed": 5}
+    many = errors_of_draw(table, epsilon=3.0, **settings)
+    assert many[WEIGHED] == pytest.approx(many[ONE], rel=1e-9)
+    few = errors_of_draw(table, epsilon=0.3, **{**settings, "factor": 10})
+    assert few[WEIGHED] != pytest.approx(few[ONE], rel=1e-3)
+    assert few[MEAN] > 0
+
+
+@pytest.mark.data
+def test_its_small_version_has_a_table():
+    experiment = Scales(**Scales.small, insecure_seed=0)
+    [table] = experiment.tables(experiment.compute(progress.quietly))
+    assert table.row_count == 4
