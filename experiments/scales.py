@@ -1,8 +1,8 @@
 """Smaller scales of the default prior, where answers are few: what weighing them costs and wins.
 
 The tables of `experiments.priors` with bounds as they are and ten times as wide, to both sides at
-random. Beside the default: the same prior, declared, which has one scale; and a noisy mean. None of
-the bounds, nor the odds of the scales, were chosen on other tables than these.
+random. Beside the default: the same prior, declared, which has one scale; and a noisy mean. The
+odds of the scales were chosen on these tables.
 """
 
 from __future__ import annotations
