@@ -9,6 +9,8 @@ REFUSED <- c(all_kernels = "the kernel PairwiseKernel cannot", gibbs_kernel = "t
   public_prediction_by_a_release = "public predictions by a release or rows within it cannot",
   public_prediction_by_rows = "public predictions by a release or rows within it cannot",
   statistics = "a release of statistics cannot", statistics_add_remove = "a release of statistics cannot",
+  statistics_in_rounds = "a release of statistics cannot",
+  statistics_in_rounds_add_remove = "a release of statistics cannot",
   statistics_of_bins = "a release of statistics cannot", statistics_replace = "a release of statistics cannot",
   statistics_two_inputs = "a release of statistics cannot")
 alike <- function(found, expected, what) {

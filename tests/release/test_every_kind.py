@@ -247,6 +247,9 @@ KINDS = {
     "private inputs, rows too": Kind(
         lambda seed: private_inputs(seed, neighbours="add-remove"), drawn=False
     ),
+    "private inputs, a declared kernel": Kind(
+        lambda seed: private_inputs(seed, kernel=RBF(2.0)), drawn=False
+    ),
     "several outputs": Kind(lambda seed: several(seed, learn=None, noise="gaussian"), drawn=False),
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None, noise="gaussian"), drawn=False

@@ -16,6 +16,8 @@ const REFUSED = {
   public_prediction_by_rows: /public predictions by a release or rows within it cannot/,
   statistics: /a release of statistics cannot be read here: predict in Python/,
   statistics_add_remove: /a release of statistics cannot/,
+  statistics_in_rounds: /a release of statistics cannot/,
+  statistics_in_rounds_add_remove: /a release of statistics cannot/,
   statistics_of_bins: /a release of statistics cannot/,
   statistics_replace: /a release of statistics cannot/,
   statistics_two_inputs: /a release of statistics cannot/,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -15,7 +17,8 @@ from cloakgp.estimators.base import (
     warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
-from cloakgp.models import default_noise_variance, matern_kernel
+from cloakgp.fitting.whole_rows import default_features, release_whole_rows
+from cloakgp.models import default_noise_variance
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.budgets import check_budget
@@ -35,17 +38,21 @@ class DPGPRegressorPrivateInputs(
 ):
     r"""Gaussian-process regression that protects each row: inputs and output together.
 
-    `fit` publishes noisy sums of public features of the rows, once, under (ε, δ)-differential
-    privacy of a whole row; `predict` is free. Where inputs are public, `DPGPRegressor` is more
-    accurate.
+    `fit` publishes noisy counts of every column, then noisy sums over features that these counts
+    chose, of outputs first and then of what is left of them, in ever narrower bands: together under
+    (ε, δ)-differential privacy of a whole row. `predict` is free. Where inputs are public,
+    `DPGPRegressor` is more accurate.
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
-        Covariance of the latent function, in squared output units. If not given: Matérn 3/2, signal
-        sd 0.3 of the bounds' width, lengthscale 0.5 √D of the range of each of D inputs in the box.
+        Covariance of the latent function, in squared output units: then sums over its
+        eigenfunctions on the box are published, once. If not given, effects of single inputs and
+        of pairs of them are thought to be smooth over the share of rows below an input
+        (`cloakgp.models.cosines`), and asked in rounds, which is more accurate.
     noise_variance : float, optional
-        Of each output, in squared output units. If not given: the square of a tenth of the width.
+        Of each output, in squared output units. If not given: from the residuals that are left;
+        of a declared kernel, the square of a tenth of the width.
     input_bounds : sequence of (float, float)
         Public range of each input; or a single pair, for all of them. Inputs outside are clipped,
         silently, in `fit` and `predict`.
@@ -58,8 +65,9 @@ class DPGPRegressorPrivateInputs(
         one row, with the number of rows private. The same (ε, δ) is up to twice as strong a promise
         under "replace".
     n_features : int, optional
-        M, eigenfunctions of the kernel; more say more and cost more noise. If not given: 12 per
-        input, at most 36.
+        M, the most features; more say more and cost more noise. If not given: 40, or one for each
+        input and the mean, at most 200; of a declared kernel 12 eigenfunctions per input, at most
+        36.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -75,10 +83,11 @@ class DPGPRegressorPrivateInputs(
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.statistics`, where neighbours, sensitivity, proof and theorem are
-    stated. Everything chosen before is chosen from the box, the bounds and the parameters: never
-    from X. Posterior and its limits: `cloakgp.release.statistics`. No message quotes a value of X
-    or y.
+    Mechanisms: `cloakgp.privacy.column_counts`, `cloakgp.privacy.statistics` and
+    `cloakgp.privacy.residuals`, where neighbours, sensitivity, proof and theorem are stated. The
+    questions are chosen from the box, the bounds, the parameters and earlier noisy answers: never
+    from X or y. Posterior and its limits: `cloakgp.release.residual_rounds`, of a declared kernel
+    `cloakgp.release.statistics`. No message quotes a value of X or y.
 
     Examples
     --------
@@ -144,9 +153,9 @@ class DPGPRegressorPrivateInputs(
         limits = OutputBounds.checked(self.bounds)
         box = InputBox.checked(self.input_bounds, n_inputs=inputs.shape[1])
         noise_variance = self.noise_variance
-        if noise_variance is None:
+        if noise_variance is None and self.kernel is not None:
             noise_variance = default_noise_variance(width=limits.width)
-        if not (np.isfinite(noise_variance) and noise_variance >= 0):
+        if noise_variance is not None and not (np.isfinite(noise_variance) and noise_variance >= 0):
             raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
         warn_of_parameters(
             epsilon=self.epsilon,
@@ -155,11 +164,38 @@ class DPGPRegressorPrivateInputs(
             bounds=[(limits.lo, limits.hi)],
             input_bounds=list(zip(box.lo, box.hi, strict=True)),
         )
-        basis = EigenBasis(
-            kernel=self._kernel(box, width=limits.width), box=box, wanted=self._count(box)
+        if self.kernel is None:
+            release = release_whole_rows(
+                inputs,
+                y,
+                box=box,
+                bounds=limits,
+                epsilon=float(self.epsilon),
+                delta=float(self.delta),
+                neighbours=self.neighbours,
+                features=self._count(box),
+                noise_variance=None if noise_variance is None else float(noise_variance),
+                insecure_seed=self.insecure_seed,
+            )
+        else:
+            release = self._of_kernel(inputs, y, box=box, noise_variance=noise_variance)
+        self.release_ = replace(
+            release,
+            input_names=self._names(),
+            output_name=column_name(y),
+            provenance=Provenance.of_values(release.statistics.moments),
         )
+        return self
+
+    def _of_kernel(
+        self, X: Array, y: ArrayLike, *, box: InputBox, noise_variance: float | None
+    ) -> StatisticsRelease:
+        """Publish sums over a kernel's eigenfunctions, at once."""
+        assert noise_variance is not None
+        basis = EigenBasis(kernel=self._kernel(), box=box, wanted=self._count(box))
+        limits = OutputBounds.checked(self.bounds)
         statistics = measure_statistics(
-            inputs,
+            X,
             y,
             basis=basis,
             bounds=(limits.lo, limits.hi),
@@ -168,15 +204,9 @@ class DPGPRegressorPrivateInputs(
             neighbours=self.neighbours,
             insecure_seed=self.insecure_seed,
         )
-        self.release_ = StatisticsRelease(
-            basis=basis,
-            statistics=statistics,
-            noise_variance=float(noise_variance),
-            input_names=self._names(),
-            output_name=column_name(y),
-            provenance=Provenance.of_values(statistics.moments),
+        return StatisticsRelease(
+            basis=basis, statistics=statistics, noise_variance=float(noise_variance)
         )
-        return self
 
     def _points(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
@@ -189,16 +219,18 @@ class DPGPRegressorPrivateInputs(
         validate_data(self, X, reset=reset, skip_check_array=True)
         return inputs
 
-    def _kernel(self, box: InputBox, *, width: float) -> Kernel:
-        if self.kernel is None:
-            return matern_kernel(np.array([box.lo, box.hi]), width=width)
+    def _kernel(self) -> Kernel:
         if not isinstance(self.kernel, Kernel) or isinstance(self.kernel, CompoundKernel):
             raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
         return clone(self.kernel)
 
     def _count(self, box: InputBox) -> int:
         if self.n_features is None:
-            return min(FEATURES_PER_INPUT * box.n_inputs, MOST_FEATURES)
+            return (
+                default_features(box.n_inputs)
+                if self.kernel is None
+                else min(FEATURES_PER_INPUT * box.n_inputs, MOST_FEATURES)
+            )
         if isinstance(self.n_features, bool) or not isinstance(self.n_features, int | np.integer):
             raise ValueError(f"n_features must be a whole number, got {self.n_features!r}")
         if self.n_features < 1:

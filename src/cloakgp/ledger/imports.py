@@ -175,7 +175,7 @@ def _cost(guarantee: Guarantee) -> Cost:
 def _unit(release: OpenedRelease) -> Unit:
     """Return the unit that all measurements of a release protect."""
     if isinstance(release, StatisticsRelease):
-        return WHOLE_ROWS[release.statistics.neighbours]
+        return WHOLE_ROWS[release.neighbours]
     if isinstance(release, MultiOutputRelease):
         # Its groups may be the outputs of one row.
         return "row"

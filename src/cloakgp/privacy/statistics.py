@@ -226,8 +226,7 @@ def measure_statistics(
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
     limits = OutputBounds.checked(bounds)
-    if neighbours not in NEIGHBOURS:
-        raise ValueError(f"neighbours must be 'replace' or 'add-remove', got {neighbours!r}")
+    check_neighbours(neighbours)
     inputs = checked_private_inputs(X, columns=basis.box.n_inputs)
     outputs = checked_paired_outputs(y, rows=len(inputs))
     half_width = limits.width / 2
@@ -294,15 +293,37 @@ def integer_sum(
     total = np.zeros(len(first) + basis.count, dtype=np.int64)
     for row, output in zip(X, scaled, strict=True):
         # One row at a time: in a batch, a row's last digits could depend on the others.
-        feature = _unit_feature(basis.features(row[None, :])[0], exclusive=basis.exclusive)
+        feature = unit_feature(basis.features(row[None, :])[0], exclusive=basis.exclusive)
         products = multiple * (feature[first] * feature[second])
         statistic = np.concatenate([products, weighting * (feature * output)])
         total += np.rint(statistic / step).astype(np.int64)
     return total
 
 
-def _unit_feature(feature: Array, *, exclusive: bool) -> Array:
-    """Return a feature of norm at most 1, or with a single 1, for any input."""
+def check_neighbours(neighbours: object) -> None:
+    """Refuse what is no kind of neighbours.
+
+    Raises
+    ------
+    ValueError
+        Unless it is "replace" or "add-remove".
+
+    Examples
+    --------
+    >>> check_neighbours("replace")
+    """
+    if neighbours not in NEIGHBOURS:
+        raise ValueError(f"neighbours must be 'replace' or 'add-remove', got {neighbours!r}")
+
+
+def unit_feature(feature: Array, *, exclusive: bool) -> Array:
+    """Return a feature of norm at most 1, or with a single 1, for any input.
+
+    Examples
+    --------
+    >>> unit_feature(np.array([3.0, 4.0]), exclusive=False).tolist()
+    [0.6, 0.8]
+    """
     known = np.nan_to_num(np.asarray(feature, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if exclusive:
         single = np.zeros_like(known)

@@ -19,6 +19,9 @@ Without noise that is exact: Σ⁻¹ = P⁻¹ + G/σ². With it, it is an approx
 given G̃ and b̃, b̃ also tells of G, clipping is not modelled); how often its intervals hold is
 measured in ``experiments/private_inputs.py``. Bernstein and Sheldon (2019, *Differentially private
 Bayesian linear regression*) sample from a like model.
+
+Where counts of every column were published first, and residuals in rounds, the posterior is that of
+`cloakgp.release.residual_rounds`.
 """
 
 from __future__ import annotations
@@ -31,15 +34,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
+from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.statistics import Statistics
+from cloakgp.privacy.accounting import compose
+from cloakgp.privacy.column_counts import ColumnCounts
+from cloakgp.privacy.residuals import Residuals
+from cloakgp.privacy.statistics import Neighbours, Statistics
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.new_outputs import NewNumbers
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.provenance import Provenance
+from cloakgp.release.residual_rounds import posterior_of_rounds
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.formatting import NORMAL_95, short_form
@@ -61,10 +69,14 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
 
     Attributes
     ----------
-    basis : EigenBasis or BinBasis
+    basis : EigenBasis, BinBasis or CosineBasis
     statistics : Statistics
     noise_variance : float
         Of each output about f, in squared output units.
+    counts : ColumnCounts or None
+        From which the cosines of a `CosineBasis` and the band of the first moments were chosen.
+    residuals : tuple of Residuals
+        Of the rounds after the first.
     input_names : tuple of str
         Names of the inputs, which are public; empty if they have none.
     output_name : str
@@ -89,26 +101,53 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
 
     kind = "statistics"
 
-    basis: EigenBasis | BinBasis
+    basis: EigenBasis | BinBasis | CosineBasis
     statistics: Statistics
     noise_variance: float
+    counts: ColumnCounts | None = None
+    residuals: tuple[Residuals, ...] = ()
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     provenance: Provenance | None = None
 
-    @property
+    @cached_property
     def guarantee(self) -> Guarantee:
         """Its guarantee: for one row, input and output, and the stated neighbours."""
-        return self.statistics.guarantee
+        return compose(*(part.guarantee for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[ColumnCounts | Statistics | Residuals, ...]:
+        """All that was published, in order."""
+        first = () if self.counts is None else (self.counts,)
+        return (*first, self.statistics, *self.residuals)
 
     @property
     def insecure(self) -> bool:
         """True if the noise came from a fixed seed: the release is then not private."""
-        return self.statistics.insecure
+        return any(part.insecure for part in self.parts)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Whom the guarantee is about: "replace" or "add-remove"."""
+        return self.statistics.neighbours
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The declared range of the output."""
+        return self.statistics.bounds if self.counts is None else self.counts.bounds
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Posterior mean (M,) and covariance (M, M) of w given all that was published."""
+        if isinstance(self.basis, CosineBasis) and self.counts is not None:
+            return posterior_of_rounds(
+                self.basis,
+                self.statistics,
+                self.residuals,
+                rows=self.counts.expected_rows,
+                noise_variance=self.noise_variance
+                + float(self.basis.residual_variance(self.basis.box.reference[:1])[0]),
+            )
         return posterior_weights(
             self.statistics,
             prior=self.basis.weight_covariance,
@@ -195,7 +234,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         """Return points, and new outputs there."""
         if exposure is not None:
             raise ValueError("exposure is of counts, and this release is about other outputs")
-        points, ends = points_of(self, X), self.statistics.bounds
+        points, ends = points_of(self, X), self.bounds
         mean, sd = self.predict(points.X, return_std=True, new_output=True)
         return points, NewNumbers(mean=mean, sd=sd, declared=ends, bounds=ends)
 
@@ -222,7 +261,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
         asked.check_outputs(())
         mean, sd = self.predict(X, return_std=True, new_output=new_output)
-        ends = self.statistics.bounds
+        ends = self.bounds
         columns = {
             "mean": np.clip(mean, *ends),
             "sd": sd,
@@ -241,7 +280,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         )
 
     def _repr_html_(self) -> str:
-        lo, hi = self.statistics.bounds
+        lo, hi = self.bounds
         return html_table(
             "Release of noisy sums over whole rows",
             [
@@ -264,8 +303,27 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             raise ValueError("its arrays do not fit its basis")
         if self.statistics.exclusive != self.basis.exclusive:
             raise ValueError("its basis is damaged")
+        self._check_rounds()
         if not 0 <= self.noise_variance < np.inf:
             raise ValueError("its noise variance is damaged")
+
+    def _check_rounds(self) -> None:
+        """Refuse rounds that are not about the same rows, features and centre."""
+        if isinstance(self.basis, CosineBasis) != (self.counts is not None) or (
+            self.residuals and self.counts is None
+        ):
+            raise ValueError("its counts do not fit its basis")
+        if self.counts is not None and (
+            len(self.counts.counts) != self.n_inputs + 1 or self.counts.rows != self.statistics.rows
+        ):
+            raise ValueError("its counts do not fit its statistics")
+        for part in self.parts:
+            if part.neighbours != self.neighbours:
+                raise ValueError("its parts are about different neighbours")
+        for part in self.residuals:
+            fits = len(part.moments) == len(self.statistics.moments)
+            if not (fits and part.centre == self.statistics.centre):
+                raise ValueError("its residuals do not fit its statistics")
 
 
 def posterior_weights(

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cloakgp.models.cosines import CosineBasis
 from cloakgp.privacy import CloakedPredictions
 from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Published, StatisticsRelease
@@ -26,12 +27,12 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
     release : StatisticsRelease
     """
     published, names = release.statistics, input_names(release)
-    lo, hi = published.bounds
+    lo, hi = release.bounds
     box = zip(names, release.basis.box.lo, release.basis.box.hi, strict=True)
     ranges = [
         Fact(name, f"private; declared to lie in {low:g} to {high:g}") for name, low, high in box
     ]
-    present = published.neighbours == "add-remove"
+    present = release.neighbours == "add-remove"
     return (
         Section(
             "Protection",
@@ -51,11 +52,16 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
         ),
         Section(
             "Guarantee",
-            guarantee_facts(release.guarantee, output="row", parts=[release.guarantee]),
+            guarantee_facts(
+                release.guarantee,
+                output="row",
+                parts=[part.guarantee for part in release.parts],
+            ),
         ),
         Section(
             "Noise",
             (
+                *_counts_of_columns(release),
                 Fact(
                     "answers",
                     f"{published.guarantee.answers} sums over all rows of {release.basis.count} "
@@ -63,12 +69,13 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                     f"{_source(release.insecure)}: of sd {published.gram_sd:.4g} on products, and "
                     f"{published.moment_sd:.4g} on sums with {OUTPUT}.",
                 ),
+                *_rounds(release),
             ),
         ),
         Section(
             "Prior",
             (
-                Fact("kernel", f"{release.basis.kernel} (covariance, in squared output units)"),
+                _prior(release),
                 Fact(
                     "noise sd",
                     f"{math.sqrt(release.noise_variance):.4g}, of each output about the curve.",
@@ -87,6 +94,48 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 ),
             ),
         ),
+    )
+
+
+def _counts_of_columns(release: StatisticsRelease) -> tuple[Fact, ...]:
+    if release.counts is None:
+        return ()
+    counts, names = release.counts, input_names(release)
+    parts = [
+        f"{len(counts.counts[column])} of {name} (noise sd {counts.sd_of(column):.4g})"
+        for column, name in enumerate((*names, OUTPUT))
+    ]
+    return (
+        Fact(
+            "counts",
+            f"of rows in equal bins of every column's range: {', '.join(parts)}. They chose the "
+            "features below, and the band to which outputs were clipped.",
+        ),
+    )
+
+
+def _rounds(release: StatisticsRelease) -> tuple[Fact, ...]:
+    """Return a fact about each later round."""
+    return tuple(
+        Fact(
+            f"round {number}",
+            f"{part.guarantee.answers} sums over what was left of {OUTPUT}, clipped to "
+            f"{part.half_width:.4g} to either side of the predictions so far, with noise of sd "
+            f"{part.moment_sd:.4g}.",
+        )
+        for number, part in enumerate(release.residuals, start=2)
+    )
+
+
+def _prior(release: StatisticsRelease) -> Fact:
+    basis = release.basis
+    if not isinstance(basis, CosineBasis):
+        return Fact("kernel", f"{basis.kernel} (covariance, in squared output units)")
+    pairs = ", and of pairs of inputs," if basis.box.n_inputs > 1 else ""
+    return Fact(
+        "prior",
+        f"smooth effects of single inputs{pairs} over the share of rows below an input, of sd "
+        f"{math.sqrt(basis.signal_variance):.4g} together.",
     )
 
 

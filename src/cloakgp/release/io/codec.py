@@ -21,6 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.columns.kinds import COLUMN_KINDS
 from cloakgp.design.streaming.rules import BallRule, EqualRule, LinearRule, PartitionRule
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
 from cloakgp.privacy.questions import QUESTIONS
@@ -45,6 +46,7 @@ TYPES: dict[str, type] = {
     "equal rule": EqualRule,
     "eigenfunctions": EigenBasis,
     "bins": BinBasis,
+    "cosines": CosineBasis,
 }
 TYPE = "type"
 

@@ -1,0 +1,203 @@
+"""Whole rows private: counts of every column, products of features, and residuals in rounds.
+
+Which question is put next is decided by answers already published; what each costs was decided
+beforehand, as a share of μ².
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.models.cosines import CosineBasis, estimate_shares, with_even_share
+from cloakgp.models.features import InputBox
+from cloakgp.privacy.column_counts import ColumnCounts, measure_column_counts
+from cloakgp.privacy.noise import GAUSSIAN
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.residuals import measure_residuals
+from cloakgp.privacy.spending import hold, one_charge
+from cloakgp.privacy.statistics import Neighbours, measure_statistics
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release.residual_rounds import residual_variance
+from cloakgp.release.statistics import StatisticsRelease
+from cloakgp.utils.arrays import Array
+
+# Of μ²: counts of columns; products of features with the first moments; later moments. Chosen, as
+# all numbers here, on tables that nothing is judged by (`experiments.whole_rows`): hardly any of
+# them moves errors by a hundredth within a factor of two.
+SHARES = (0.14, 0.35, 0.09, 0.15, 0.27)
+# Of the counts' part, what the output's have; the inputs share the rest equally.
+OUTPUT_SHARE = 0.3
+OUTPUT_BINS, BINS, BINS_OF_ONE_INPUT = 16, 8, 16
+# β of `cloakgp.privacy.statistics`.
+WEIGHTING = 0.6
+# Half widths of bands, in sds of outputs first, and of residuals then; and their least, as a share
+# of half the bounds' width.
+FIRST_BAND, BAND, NARROWEST = 2.5, 2.2, 0.05
+# Of the outputs' variance: the signal's prior variance, what is left beside it, and the prior
+# variance of the mean about the middle of the counts.
+SIGNAL, LEFT, MEAN = 0.6, 0.7, 0.25
+# Share of rows between which outputs lie within one sd, were they normal.
+LOWER, UPPER = 0.16, 0.84
+FEATURES, MOST_FEATURES = 40, 200
+
+
+def default_features(n_inputs: int) -> int:
+    """Return how many features there are if nobody says: 40, or one for each input and the mean.
+
+    Never more than 200.
+
+    Examples
+    --------
+    >>> default_features(3), default_features(60), default_features(1000)
+    (40, 61, 200)
+    """
+    return min(max(FEATURES, n_inputs + 1), MOST_FEATURES)
+
+
+@forget_on_failure
+@one_charge
+def release_whole_rows(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    box: InputBox,
+    bounds: OutputBounds,
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    features: int,
+    noise_variance: float | None = None,
+    insecure_seed: int | None = None,
+) -> StatisticsRelease:
+    """Ask a table of private inputs and outputs in rounds.
+
+    Mechanisms, with neighbours, sensitivities and proofs: `cloakgp.privacy.column_counts`,
+    `cloakgp.privacy.statistics` and `cloakgp.privacy.residuals`. Each has a fixed share of μ², and
+    what it asks depends on public things and on answers before it, so that they compose.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+        Private.
+    y : array-like of shape (N,)
+        Private.
+    box : InputBox
+    bounds : OutputBounds
+    epsilon, delta : float
+    neighbours : {"replace", "add-remove"}
+    features : int
+        The most features.
+    noise_variance : float, optional
+        In squared output units; from residuals if not given.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+
+    Returns
+    -------
+    StatisticsRelease
+    """
+    budgets = GAUSSIAN.split(epsilon, delta, shares=SHARES)
+    hold(*budgets)
+    seeds = [None if insecure_seed is None else insecure_seed + part for part in range(len(SHARES))]
+    ends = (bounds.lo, bounds.hi)
+    bins = BINS_OF_ONE_INPUT if box.n_inputs == 1 else BINS
+    share = (1.0 - OUTPUT_SHARE) / box.n_inputs
+    counts = measure_column_counts(
+        X,
+        y,
+        box=box,
+        bounds=ends,
+        bins=[bins] * box.n_inputs + [OUTPUT_BINS],
+        weights=[share**0.5] * box.n_inputs + [OUTPUT_SHARE**0.5],
+        epsilon=budgets[0][0],
+        delta=budgets[0][1],
+        neighbours=neighbours,
+        insecure_seed=seeds[0],
+    )
+    centre, sd = middle_and_sd(counts)
+    basis = CosineBasis(
+        box=box,
+        shares=np.array(
+            [with_even_share(shares_of(counts, column)) for column in range(box.n_inputs)]
+        ),
+        signal_variance=SIGNAL * sd**2,
+        mean_variance=MEAN * sd**2,
+        wanted=features,
+    )
+    narrowest = NARROWEST * bounds.width / 2
+    half_width = max(FIRST_BAND * sd, narrowest)
+    release = StatisticsRelease(
+        basis=basis,
+        statistics=measure_statistics(
+            X,
+            y,
+            basis=basis,
+            bounds=(centre - half_width, centre + half_width),
+            epsilon=budgets[1][0],
+            delta=budgets[1][1],
+            neighbours=neighbours,
+            weighting=WEIGHTING,
+            insecure_seed=seeds[1],
+        ),
+        noise_variance=LEFT * sd**2 if noise_variance is None else noise_variance,
+        counts=counts,
+    )
+    half_width = min(BAND * sd, half_width)
+    for (part, at), seed in zip(budgets[2:], seeds[2:], strict=True):
+        half_width = max(half_width, narrowest)
+        residuals = measure_residuals(
+            X,
+            y,
+            basis=basis,
+            bounds=ends,
+            weights=release.weights[0],
+            centre=release.statistics.centre,
+            half_width=half_width,
+            epsilon=part,
+            delta=at,
+            neighbours=neighbours,
+            insecure_seed=seed,
+        )
+        variance = residual_variance(residuals, rows=counts.expected_rows)
+        half_width = min(BAND * variance**0.5, half_width)
+        release = replace(
+            release,
+            residuals=(*release.residuals, residuals),
+            noise_variance=min(release.noise_variance, variance)
+            if noise_variance is None
+            else noise_variance,
+        )
+    return release
+
+
+def shares_of(counts: ColumnCounts, column: int) -> Array:
+    """Return the estimated shares of the rows in the bins of a column."""
+    return estimate_shares(
+        counts.counts[column], noise_sd=counts.sd_of(column), rows=counts.expected_rows
+    )
+
+
+def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:
+    """Return the middle of outputs and their sd, from noisy counts, in output units.
+
+    By the shares below 16 % and 84 %, between which a normal law has one sd to either side; no less
+    than a uniform law's in one bin.
+
+    Examples
+    --------
+    >>> found = measure_column_counts(np.zeros((1000, 1)), np.linspace(2, 6, 1000),
+    ...     box=InputBox((0.0,), (1.0,)), bounds=(0, 8), bins=(1, 16), weights=(0.1, 1.0),
+    ...     epsilon=1e4, delta=1e-3)
+    >>> [round(float(one), 1) for one in middle_and_sd(found)]
+    [4.0, 1.4]
+    """
+    lo, hi = counts.bounds
+    shares = shares_of(counts, -1)
+    edges = np.linspace(lo, hi, len(shares) + 1)
+    below = np.concatenate([[0.0], np.cumsum(shares)])
+    low, high = np.interp((LOWER, UPPER), below / below[-1], edges)
+    least = (hi - lo) / len(shares) / 12**0.5
+    return float(low + high) / 2, max(float(high - low) / 2, float(least))

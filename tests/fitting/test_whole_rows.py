@@ -1,0 +1,111 @@
+"""Rounds of questions about whole rows: what each may see, and what bands do."""
+
+import numpy as np
+import pytest
+
+from cloakgp.fitting.whole_rows import SHARES, default_features, release_whole_rows
+from cloakgp.models.features import InputBox
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.statistics import NEIGHBOURS
+from cloakgp.privacy.tally import tallied
+
+
+def table(rng, rows=400):
+    X = rng.uniform(size=(rows, 2)) * [10.0, 1.0]
+    return X, 50 + 3 * np.sin(X[:, 0]) + 2 * X[:, 1] + rng.normal(size=rows)
+
+
+def released(X, y, **changes):
+    given = {
+        "box": InputBox((0.0, 0.0), (10.0, 1.0)),
+        "bounds": OutputBounds(0.0, 100.0),
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "neighbours": "replace",
+        "features": 20,
+        "insecure_seed": 1,
+        **changes,
+    }
+    return release_whole_rows(X, y, **given)
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_all_draws_together_cost_what_was_given(neighbours):
+    X, y = table(np.random.default_rng(0))
+    with tallied() as drawn:
+        release = released(X, y, neighbours=neighbours, insecure_seed=None)
+    spent = np.sqrt(sum(cost.mu**2 for cost in drawn))
+    assert len(drawn) == len(SHARES) == len(release.parts)
+    assert sum(SHARES) == pytest.approx(1)
+    assert 0.9999 <= spent * exact_noise_multiplier(1.0, 1e-5) <= 1.0
+    assert release.guarantee.epsilon <= 1.0
+    assert release.guarantee.delta_at(1.0) <= 1e-5
+    shares = [part.guarantee.mu**2 / spent**2 for part in release.parts]
+    np.testing.assert_allclose(shares, SHARES, rtol=1e-3)
+
+
+def test_questions_depend_on_rows_through_answers_alone(monkeypatch):
+    """With the noise of another table's sums put in, all that is asked and released is equal."""
+    rng = np.random.default_rng(1)
+    kept = []
+
+    def remember(integers, **_):
+        kept.append(integers)
+        return integers
+
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_insecure_gaussian", remember)
+    one = released(*table(rng))
+    answers = iter(kept)
+    monkeypatch.setattr(
+        "cloakgp.privacy.noise.gaussian.add_insecure_gaussian", lambda *_, **__: next(answers)
+    )
+    other = released(*table(rng))
+    points = rng.uniform(size=(20, 2)) * [10.0, 1.0]
+    np.testing.assert_array_equal(one.predict(points), other.predict(points))
+    assert [part.half_width for part in one.residuals] == [
+        part.half_width for part in other.residuals
+    ]
+
+
+def test_bands_close_in_on_what_is_left():
+    """Outputs have an sd of 2.4 within 0 to 100, and residuals one of 1."""
+    X, y = table(np.random.default_rng(2), rows=4000)
+    release = released(X, y, epsilon=5.0)
+    widths = [part.half_width for part in release.residuals]
+    assert release.statistics.bounds[1] - release.statistics.bounds[0] < 30
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 6
+    # A declared noise variance is kept.
+    assert released(X, y, noise_variance=7.0).noise_variance == 7.0
+
+
+def test_rounds_predict_better_than_the_first_alone():
+    rng, errors = np.random.default_rng(3), []
+    for seed in range(5):
+        X, y = table(rng, rows=1500)
+        release = released(X[:1000], y[:1000], insecure_seed=seed)
+        first = type(release)(
+            basis=release.basis,
+            statistics=release.statistics,
+            noise_variance=release.noise_variance,
+            counts=release.counts,
+        )
+        errors.append(
+            [np.mean((one.predict(X[1000:]) - y[1000:]) ** 2) for one in (first, release)]
+        )
+    first, rounds = np.mean(errors, axis=0)
+    assert rounds < 0.95 * first
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_tiny_tables_have_finite_predictions(rows, neighbours):
+    X, y = table(np.random.default_rng(4), rows=rows)
+    mean, sd = released(X, y, neighbours=neighbours, epsilon=0.1).predict(X, return_std=True)
+    assert np.isfinite(mean).all()
+    assert (sd > 0).all()
+
+
+def test_the_number_of_features_grows_with_inputs():
+    assert [default_features(count) for count in (1, 39, 40, 500)] == [40, 40, 41, 200]

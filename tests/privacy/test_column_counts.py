@@ -1,0 +1,117 @@
+"""Noisy counts of columns: brute force over changed rows, and what is published."""
+
+import importlib
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cloakgp.privacy.column_counts import measure_column_counts
+from cloakgp.privacy.statistics import NEIGHBOURS
+from tests.privacy.whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
+
+door = importlib.import_module("cloakgp.privacy.column_counts")
+
+
+def measured(X, y, *, neighbours="replace", epsilon=1.0, weights=(0.6, 0.3, 1.0), **changes):
+    return measure_column_counts(
+        X,
+        y,
+        box=BOX,
+        bounds=BOUNDS,
+        bins=(8, 3, 16),
+        weights=weights,
+        epsilon=epsilon,
+        delta=1e-5,
+        neighbours=neighbours,
+        **changes,
+    )
+
+
+@pytest.mark.parametrize("weights", [(0.6, 0.3, 1.0), (1.0, 1.0, 1.0), (1e-3, 0.1, 1 / 3)])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_no_changed_row_spends_more_than_claimed_and_some_all_of_it(neighbours, weights):
+    rng = np.random.default_rng(0)
+    X, y = table(rng)
+    X[0], y[0] = BOX.lo, BOUNDS[0]
+    tables = [(X, y), *neighbours_of(X, y, neighbours=neighbours, rng=rng)]
+    most, claimed = spent(
+        lambda X, y: measured(X, y, neighbours=neighbours, weights=weights), tables
+    )
+    assert 0.999999 * claimed <= most <= claimed
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_a_broken_sensitivity_is_caught(neighbours, monkeypatch):
+    """Mutation: a hundredth short, and the brute force above must object."""
+    whole = door.integer_sensitivity
+    monkeypatch.setattr(door, "integer_sensitivity", lambda *a, **kw: int(0.99 * whole(*a, **kw)))
+    rng = np.random.default_rng(0)
+    X, y = table(rng)
+    X[0], y[0] = BOX.lo, BOUNDS[0]
+    tables = [(X, y), *neighbours_of(X, y, neighbours=neighbours, rng=rng)]
+    most, claimed = spent(lambda X, y: measured(X, y, neighbours=neighbours), tables)
+    assert most > claimed
+
+
+def test_counts_are_unbiased_with_the_stated_noise():
+    X, y = table(np.random.default_rng(1), rows=40)
+    exact = measured(X, y, epsilon=1e7)
+    draws = [measured(X, y) for _ in range(60)]
+    for column, counts in enumerate(exact.counts):
+        assert counts.sum() == pytest.approx(40, abs=1e-2)
+        off = np.array([draw.counts[column] for draw in draws]) - counts.round()
+        off /= draws[0].sd_of(column)
+        assert abs(off.mean()) < 5.5 / math.sqrt(off.size)
+        assert off.std() == pytest.approx(1, abs=5.5 / math.sqrt(2 * off.size))
+
+
+def test_rows_are_counted_where_they_lie_and_beyond_the_ends_in_the_last_bins():
+    X = np.array([[-1.0, 10.0], [2.99, 19.9], [99.0, -99.0], [3.0, 20.0]])
+    found = measured(X, np.array([100.0, 180.0, 500.0, -5.0]), epsilon=1e6).counts
+    assert found[0].round().tolist() == [1, 0, 0, 0, 0, 0, 0, 3]
+    assert found[1].round().tolist() == [2, 0, 2]
+    assert found[2][[0, -1]].round().tolist() == [2, 2]
+
+
+def test_the_number_of_rows_is_public_or_estimated():
+    X, y = table(np.random.default_rng(2), rows=500)
+    assert measured(X, y).expected_rows == 500
+    private = measured(X, y, neighbours="add-remove", epsilon=50.0)
+    assert private.rows is None
+    assert private.expected_rows == pytest.approx(500, abs=20)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"noise_sd": 0.01},
+        {"noise_sd": math.nan},
+        {"weights": (2.0, 0.3, 1.0)},
+        {"rows": None},
+        {"rows": 0},
+        {"weights": (1.0,)},
+    ],
+)
+def test_forged_counts_are_refused(forged):
+    X, y = table(np.random.default_rng(3))
+    found = measured(X, y)
+    found.validate()
+    with pytest.raises(ValueError, match="its"):
+        replace(found, **forged).validate()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"neighbours": "friends"}, "neighbours"),
+        ({"weights": (0.0, 1.0, 1.0)}, "weights"),
+        ({"weights": (1.0, 1.0)}, "columns"),
+    ],
+)
+def test_bad_settings(change, complaint):
+    X, y = table(np.random.default_rng(4))
+    with pytest.raises(ValueError, match=complaint):
+        measured(X, y, **change)
