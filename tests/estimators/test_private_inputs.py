@@ -181,6 +181,7 @@ def test_no_complaint_quotes_an_input(X, y):
         ({"kernel": "rbf"}, "kernel"),
         ({"kernel": CompoundKernel([RBF(), RBF()])}, "kernel"),
         ({"n_features": 0}, "n_features"),
+        ({"n_features": 1025}, "at most 1,024"),
         ({"n_features": 2.5}, "n_features"),
         ({"n_features": True}, "n_features"),
         ({"neighbours": "friends"}, "neighbours"),

@@ -121,6 +121,7 @@ def test_shares_are_the_posterior_mean_of_their_halves():
         {"signal_variance": 0.0},
         {"mean_variance": np.nan},
         {"wanted": 0},
+        {"wanted": 1025},
     ],
 )
 def test_forged_bases_are_refused(forged):

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from row_fits import release_rows
+from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import (
     DPGPClassifier,
@@ -355,7 +356,7 @@ def made(kind):
         return DPGPMultiOutputRegressor(bounds=[(-1, 1)] * 2, **BUDGET).fit(X, both).release_
     if kind == "statistics":
         model = DPGPRegressorPrivateInputs(
-            input_bounds=[(0, 10)], bounds=(-1, 1), n_features=4, **BUDGET
+            RBF(2.0), input_bounds=[(0, 10)], bounds=(-1, 1), n_features=4, **BUDGET
         )
         return model.fit(X, Y).release_
     if kind == "histogram":
@@ -553,3 +554,20 @@ def test_the_largest_box_that_may_be(kind, saved, tmp_path):
     path = forged(tmp_path / "file", saved, lambda manifest: manifest["basis"].update(box=box))
     with bounded():
         assert CLASSES[kind].load(path).n_inputs == MOST_DIMENSIONS
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [({"box": cube(300_000)}, "2048 inputs at most"), ({"wanted": 10**15}, "damaged")],
+    ids=["box", "wanted"],
+)
+def test_cosines_that_would_be_many(tmp_path, edit, said):
+    model = DPGPRegressorPrivateInputs(input_bounds=[(0, 10)], bounds=(-1, 1), **BUDGET)
+    model.fit(X, Y).release_.save(tmp_path / "sound")
+    path = forged(
+        tmp_path / "file",
+        (tmp_path / "sound").read_bytes(),
+        lambda manifest: manifest["basis"].update(edit),
+    )
+    with bounded(), pytest.raises(ReleaseFileError, match=said):
+        StatisticsRelease.load(path)

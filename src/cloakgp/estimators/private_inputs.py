@@ -19,6 +19,7 @@ from cloakgp.estimators.base import (
 from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.whole_rows import default_features, release_whole_rows
 from cloakgp.models import default_noise_variance
+from cloakgp.models.cosines import MOST_FEATURES as MOST_COSINES
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.budgets import check_budget
@@ -235,4 +236,9 @@ class DPGPRegressorPrivateInputs(
             raise ValueError(f"n_features must be a whole number, got {self.n_features!r}")
         if self.n_features < 1:
             raise ValueError(f"n_features must be at least 1, got {self.n_features}")
+        if self.kernel is None and self.n_features > MOST_COSINES:
+            raise ValueError(
+                f"n_features must be at most {MOST_COSINES:,} without a kernel, got "
+                f"{self.n_features}"
+            )
         return int(self.n_features)

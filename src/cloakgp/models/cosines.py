@@ -32,6 +32,8 @@ LONGEST = 1.25
 EVEN_SHARE = 0.1
 # Prior sd of (p − q)/(p + q) for the shares p and q of two halves of a range: a uniform law's.
 HALVES_SD = 1 / math.sqrt(3)
+# A file that names more would take long to open.
+MOST_FEATURES, MOST_PAIRED_INPUTS = 1024, 64
 # Halves are not thought to hold less than a hundredth of both.
 MOST_UNEVEN = 0.98
 
@@ -50,7 +52,8 @@ class CosineBasis:
     mean_variance : float
         Prior variance of that mean.
     wanted : int
-        The most features, the constant among them: those with the largest prior variance.
+        The most features, the constant among them: those with the largest prior variance. At most
+        1,024; pairs of inputs are among them if inputs are fewer, and 64 at most.
 
     Examples
     --------
@@ -87,7 +90,7 @@ class CosineBasis:
             and (np.abs(self.shares.sum(axis=1) - 1.0) < 1e-9).all()
             and 0 < self.signal_variance < math.inf
             and 0 < self.mean_variance < math.inf
-            and self.wanted >= 1
+            and 1 <= self.wanted <= MOST_FEATURES
         ):
             raise ValueError("its basis is damaged")
 
@@ -112,8 +115,8 @@ class CosineBasis:
         inputs = self.box.n_inputs
         falling = (1.0 + (np.pi * LENGTHSCALE * np.arange(1, FREQUENCIES + 1)) ** 2) ** -2.0
         falling /= falling.sum()
-        # Beyond so many inputs, pairs would not be among those that are kept.
-        pairs = list(combinations(range(inputs), 2)) if inputs < self.wanted else []
+        paired = inputs < self.wanted and inputs <= MOST_PAIRED_INPUTS
+        pairs = list(combinations(range(inputs), 2)) if paired else []
         single = self.signal_variance * (1.0 - PAIRS_SHARE if pairs else 1.0) / inputs
         terms = [((0, 0), (0, 0), self.mean_variance)]
         for at, (j, share) in product(range(inputs), enumerate(falling, start=1)):
