@@ -67,7 +67,10 @@ class PriorChoice:
 
 
 def declared_priors() -> tuple[PriorChoice, ...]:
-    """Return the estimator's defaults, and a prior that knows how heights vary.
+    """Return the default kernel of public inputs, and a prior that knows how heights vary.
+
+    The estimator asks their sums once; without a declared kernel it asks in rounds, as
+    `experiments.whole_rows` shows.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 Inputs that are private, too
 ============================
 
-Where whole rows must be protected, noisy sums over features of a public box are published. The
-promise is stronger, and costs accuracy.
+Where whole rows must be protected, noisy counts of every column are published, and noisy sums over
+features that these chose. The promise is stronger, and costs accuracy.
 """
 
 import matplotlib.pyplot as plt

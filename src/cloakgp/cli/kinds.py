@@ -151,7 +151,7 @@ def release_private_inputs(
     ] = "replace",
     features: Annotated[
         int | None,
-        typer.Option(help="Number of eigenfunctions of the kernel; by default 12 per input."),
+        typer.Option(help="The most features; by default 40, or one for each input and the mean."),
     ] = None,
     sql: options.Sql = "",
     counting: Counting,
@@ -159,7 +159,7 @@ def release_private_inputs(
 ) -> None:
     """Release predictions where the inputs are private, too: whole rows are protected.
 
-    Nothing of the table is in the release, not even inputs; it costs much accuracy. Ranges are
+    Nothing of the table is in the release, not even inputs; it costs accuracy. Ranges are
     public: do not choose them by looking at the columns.
     """
     boxes = texts.declared_ranges(private_input, option="--input")
