@@ -31,6 +31,7 @@ ESTIMATORS = (
     "DPGPQuantileRegressor",
     "DPGPMultiOutputRegressor",
     "DPGPRegressorPrivateInputs",
+    "DPGPClassifierPrivateInputs",
     "DPGridSearchCV",
 )
 # What one would look for, and the page that explains it.

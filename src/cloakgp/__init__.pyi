@@ -1,6 +1,7 @@
 from . import data, models, plots
 from .estimators import (
     DPGPClassifier,
+    DPGPClassifierPrivateInputs,
     DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
@@ -33,6 +34,7 @@ __version__: str
 __all__ = [
     "CloakedPredictions",
     "DPGPClassifier",
+    "DPGPClassifierPrivateInputs",
     "DPGPMultiOutputRegressor",
     "DPGPQuantileRegressor",
     "DPGPRegressor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from cloakgp.estimators.private_inputs import DPGPRegressorPrivateInputs
+from cloakgp.estimators.private_inputs import (
+    DPGPClassifierPrivateInputs,
+    DPGPRegressorPrivateInputs,
+)
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.release import ReleaseFileError
 from cloakgp.release.statistics import StatisticsRelease
+from cloakgp.report.describe import describe
+from cloakgp.report.facts import as_text
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -214,3 +222,104 @@ def test_more_budget_predicts_better():
         errors.append(np.mean([np.sqrt(np.mean((fit.predict(X) - f) ** 2)) for fit in fits]))
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.15
+
+
+# --- classes ---
+
+
+def classifier(**changes):
+    plain = {
+        "classes": ["ill", "well"],
+        "input_bounds": [(0, 10), (0, 5)],
+        "epsilon": 2.0,
+        "delta": 1e-5,
+    }
+    return DPGPClassifierPrivateInputs(**{**plain, **changes})
+
+
+def labelled(rng, rows=2000):
+    X = rng.uniform(0, 5, size=(rows, 2))
+    chance = 1 / (1 + np.exp(-3 * np.sin(X[:, 0]) - X[:, 1] + 2.5))
+    return X, np.where(rng.uniform(size=rows) < chance, "well", "ill"), chance
+
+
+def test_scikit_learns_own_checks_of_the_classifier():
+    estimator = DPGPClassifierPrivateInputs(
+        classes=[0, 1], input_bounds=(-10, 10), epsilon=1, delta=1e-3, n_features=6, insecure_seed=0
+    )
+    tried = {"check_estimator_repr", "check_no_attributes_set_in_init", "check_parameters_default"}
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    passed = {one["check_name"] for one in results if one["status"] == "passed"}
+    assert "check_fit2d_1sample" in passed or len(passed) > 20
+    assert tried & passed
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_probabilities_come_near_the_truth(neighbours):
+    rng = np.random.default_rng(0)
+    errors, shares = [], []
+    for seed in range(4):
+        X, y, chance = labelled(rng)
+        fitted = classifier(neighbours=neighbours, insecure_seed=seed).fit(X[:1500], y[:1500])
+        probabilities = fitted.predict_proba(X[1500:])
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        errors.append(np.mean((probabilities[:, 1] - chance[1500:]) ** 2))
+        shares.append(np.mean(fitted.predict(X[1500:]) == y[1500:]))
+        assert fitted.classes_.tolist() == ["ill", "well"]
+    # Of knowing the share of classes alone the first is 0.09.
+    assert np.mean(errors) < 0.03
+    assert np.mean(shares) > 0.7
+
+
+def test_a_rare_class_keeps_its_share():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 5, size=(4000, 2))
+    y = np.where(rng.uniform(size=4000) < 0.03, "well", "ill")
+    fitted = classifier(insecure_seed=1).fit(X, y)
+    assert fitted.predict_proba(X)[:, 1].mean() == pytest.approx(0.03, abs=0.02)
+    assert set(fitted.predict(X)) == {"ill"}
+
+
+def test_a_release_of_classes_is_kept_shown_and_predicts(tmp_path):
+    X, y, _ = labelled(np.random.default_rng(2))
+    fitted = classifier(insecure_seed=1).fit(pd.DataFrame(X, columns=["age", "dose"]), y)
+    release = fitted.release_
+    release.save(tmp_path / "a.cloak")
+    again = StatisticsRelease.load(tmp_path / "a.cloak")
+    np.testing.assert_array_equal(again.predict_proba(X), release.predict_proba(X))
+    frame = again.predict_frame(pd.DataFrame(X[:3], columns=["age", "dose"], index=[4, 5, 6]))
+    assert frame.columns.tolist() == ["ill", "well"]
+    assert frame.index.tolist() == [4, 5, 6]
+    words = as_text(describe(again), width=10_000)
+    assert "ill and well" in words
+    with pytest.raises(ValueError, match="classes"):
+        again.predict_interval(X, 0.9)
+    with pytest.raises(ValueError, match="no intervals"):
+        again.predict_frame(X, interval=0.9)
+    with pytest.raises(ValueError, match="numbers"):
+        model().fit(X, np.zeros(len(X))).release_.predict_proba(X)
+    replace(release, classes=Classes(("a", "b", "c"))).save(tmp_path / "b.cloak")
+    with pytest.raises(ReleaseFileError, match="classes"):
+        StatisticsRelease.load(tmp_path / "b.cloak")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"classes": ["a", "b", "c"]}, "must be two"),
+        ({"classes": ["a"]}, "two are needed"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"n_features": 0}, "n_features"),
+        ({"neighbours": "friends"}, "neighbours"),
+    ],
+)
+def test_bad_settings_of_the_classifier(change, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        classifier(**change).fit(np.ones((4, 2)), ["ill", "well"] * 2)
+
+
+@pytest.mark.parametrize("y", [["ill", "7654"], ["ill", None], ["ill"], ["ill"] * 7654])
+def test_no_complaint_quotes_a_label_or_says_how_many(y):
+    with pytest.raises(ValueError, match=r"class|rows|missing|masked") as caught:
+        classifier().fit(np.ones((2, 2)), y)
+    assert "7654" not in str(caught.value)

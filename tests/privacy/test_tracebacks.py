@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import RBF
 import cloakgp
 from cloakgp import (
     DPGPClassifier,
+    DPGPClassifierPrivateInputs,
     DPGPMultiOutputRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
@@ -101,6 +102,9 @@ DOORS = {
     ).fit(X, y),
     "private inputs": lambda y: DPGPRegressorPrivateInputs(
         input_bounds=(0, 5), **NUMBERS, n_features=3
+    ).fit(X, y),
+    "private inputs, classes": lambda y: DPGPClassifierPrivateInputs(
+        input_bounds=(0, 5), classes=[0, 1], **BUDGET, n_features=3
     ).fit(X, y),
     "grid search": lambda y: DPGridSearchCV(
         DPGPRegressor(**NUMBERS), {"mean": [0.0]}, selection_epsilon=1.0, cv=2

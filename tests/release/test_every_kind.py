@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import (
     DPGPClassifier,
+    DPGPClassifierPrivateInputs,
     DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
@@ -144,6 +145,13 @@ def private_inputs(seed, **changes):
     return model.set_params(**changes).fit(FRAME, Y).release_
 
 
+def private_labels(seed):
+    model = DPGPClassifierPrivateInputs(
+        classes=[0, 1], input_bounds=(0, 6), **GAUSSIAN, n_features=5, insecure_seed=seed
+    )
+    return model.fit(FRAME, (Y > 0).astype(int)).release_
+
+
 def several(seed, **changes):
     model = DPGPMultiOutputRegressor(
         bounds=[(-3.0, 3.0), (0.0, 10.0)], gap=1e-2, **GAUSSIAN, insecure_seed=seed
@@ -247,6 +255,7 @@ KINDS = {
     "private inputs, rows too": Kind(
         lambda seed: private_inputs(seed, neighbours="add-remove"), drawn=False
     ),
+    "private inputs, classes": Kind(private_labels, drawn=False),
     "private inputs, a declared kernel": Kind(
         lambda seed: private_inputs(seed, kernel=RBF(2.0)), drawn=False
     ),

@@ -1,23 +1,25 @@
-"""Private Gaussian-process regression that protects inputs too: `DPGPRegressorPrivateInputs`."""
+"""Regression and classification that protect inputs too."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.estimators.base import (
     DistributionMixin,
     PosteriorMixin,
+    ReleaseMixin,
     column_name,
     warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
-from cloakgp.fitting.whole_rows import default_features, release_whole_rows
+from cloakgp.fitting.whole_rows import SIGNS, default_features, release_whole_rows
 from cloakgp.models import default_noise_variance
 from cloakgp.models.cosines import MOST_FEATURES as MOST_COSINES
 from cloakgp.models.features import EigenBasis, InputBox
@@ -25,6 +27,7 @@ from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.inputs import checked_private_inputs
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.statistics import Neighbours, measure_statistics
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.provenance import Provenance
@@ -34,8 +37,27 @@ from cloakgp.utils.arrays import Array
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
 
 
+class PrivateInputsMixin(BaseEstimator):
+    """Checks of inputs that no message may quote."""
+
+    def _points(self, X: ArrayLike) -> Array:
+        check_is_fitted(self)
+        return self._checked(X, reset=False)
+
+    def _checked(self, X: ArrayLike, *, reset: bool) -> Array:
+        # scikit-learn's own check of the values would quote them; its check of names and number of
+        # columns does not.
+        inputs = checked_private_inputs(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return inputs
+
+
 class DPGPRegressorPrivateInputs(
-    PosteriorMixin[Guarantee], DistributionMixin[Guarantee], RegressorMixin, BaseEstimator
+    PrivateInputsMixin,
+    PosteriorMixin[Guarantee],
+    DistributionMixin[Guarantee],
+    RegressorMixin,
+    BaseEstimator,
 ):
     r"""Gaussian-process regression that protects each row: inputs and output together.
 
@@ -209,36 +231,191 @@ class DPGPRegressorPrivateInputs(
             basis=basis, statistics=statistics, noise_variance=float(noise_variance)
         )
 
-    def _points(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        return self._checked(X, reset=False)
-
-    def _checked(self, X: ArrayLike, *, reset: bool) -> Array:
-        # scikit-learn's own check of the values would quote them; its check of names and number of
-        # columns does not.
-        inputs = checked_private_inputs(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return inputs
-
     def _kernel(self) -> Kernel:
         if not isinstance(self.kernel, Kernel) or isinstance(self.kernel, CompoundKernel):
             raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
         return clone(self.kernel)
 
     def _count(self, box: InputBox) -> int:
+        if self.kernel is None:
+            return count_cosines(self.n_features, box=box)
         if self.n_features is None:
-            return (
-                default_features(box.n_inputs)
-                if self.kernel is None
-                else min(FEATURES_PER_INPUT * box.n_inputs, MOST_FEATURES)
-            )
-        if isinstance(self.n_features, bool) or not isinstance(self.n_features, int | np.integer):
-            raise ValueError(f"n_features must be a whole number, got {self.n_features!r}")
-        if self.n_features < 1:
-            raise ValueError(f"n_features must be at least 1, got {self.n_features}")
-        if self.kernel is None and self.n_features > MOST_COSINES:
-            raise ValueError(
-                f"n_features must be at most {MOST_COSINES:,} without a kernel, got "
-                f"{self.n_features}"
-            )
-        return int(self.n_features)
+            return min(FEATURES_PER_INPUT * box.n_inputs, MOST_FEATURES)
+        return checked_count(self.n_features)
+
+
+def checked_count(n_features: object) -> int:
+    """Return a number of features, or raise an error that says what it must be."""
+    if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer):
+        raise ValueError(f"n_features must be a whole number, got {n_features!r}")
+    if n_features < 1:
+        raise ValueError(f"n_features must be at least 1, got {n_features}")
+    return int(n_features)
+
+
+def count_cosines(n_features: int | None, *, box: InputBox) -> int:
+    """Return how many cosines there may be at most, or raise an error that says how many.
+
+    Examples
+    --------
+    >>> count_cosines(None, box=InputBox((0.0,), (1.0,)))
+    40
+    """
+    if n_features is None:
+        return default_features(box.n_inputs)
+    count = checked_count(n_features)
+    if count > MOST_COSINES:
+        raise ValueError(
+            f"n_features must be at most {MOST_COSINES:,} without a kernel, got {n_features}"
+        )
+    return count
+
+
+class DPGPClassifierPrivateInputs(
+    PrivateInputsMixin, ReleaseMixin[Guarantee], ClassifierMixin, BaseEstimator
+):
+    r"""Classification into two classes that protects each row: inputs and label together.
+
+    As `DPGPRegressorPrivateInputs` in rounds, of −1 and 1 for the two classes: the mean of a label
+    is a linear model of smooth effects of inputs and of their pairs. Nothing is clipped, so that
+    bands do not narrow; later rounds correct what is not known of products of features.
+
+    Parameters
+    ----------
+    classes : sequence of two labels
+        Public: every label that can occur. For more, ask one against the others.
+    input_bounds : sequence of (float, float)
+        Public range of each input; or a single pair, for all of them. Inputs outside are clipped,
+        silently, in `fit` and `predict`.
+    epsilon, delta : float
+        The budget of one `fit`.
+    neighbours : {"replace", "add-remove"}
+        As for `DPGPRegressorPrivateInputs`.
+    n_features : int, optional
+        M, the most features. If not given: 40, or one for each input and the mean, at most 200.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**. For experiments only.
+
+    Attributes
+    ----------
+    release_ : StatisticsRelease
+        The public result: save it, predict from it.
+    guarantee_ : Guarantee
+        What it cost: of one row, inputs and label, for the stated neighbours.
+    classes_ : array of shape (2,)
+        Labels in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names, which are taken to be public.
+
+    Notes
+    -----
+    Mechanisms: as for `DPGPRegressorPrivateInputs`, on the sign of a label, which depends on that
+    label alone. No message quotes a value of X or a label.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 10, 600)[:, None]
+    >>> y = np.where(X.ravel() > 5, "ill", "well")
+    >>> model = DPGPClassifierPrivateInputs(
+    ...     classes=["ill", "well"], input_bounds=[(0, 10)], epsilon=2.0, delta=1e-5
+    ... ).fit(X, y)
+    >>> model.predict([[1.0], [9.0]]).tolist()
+    ['well', 'ill']
+    """
+
+    release_: StatisticsRelease
+
+    def __init__(
+        self,
+        *,
+        classes: object,
+        input_bounds: object,
+        epsilon: float,
+        delta: float,
+        neighbours: Neighbours = "replace",
+        n_features: int | None = None,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.classes = classes
+        self.input_bounds = input_bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbours = neighbours
+        self.n_features = n_features
+        self.insecure_seed = insecure_seed
+
+    @forget_on_failure
+    @without_sample_weight
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPGPClassifierPrivateInputs:
+        """Spend the budget once. Every call spends (ε, δ) anew about the same people.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Private inputs.
+        y : array-like of shape (N,)
+            Private labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid arguments; no message quotes an input or a label.
+        """
+        warn_of_repetition()
+        inputs = self._checked(X, reset=True)
+        check_budget(self.epsilon, self.delta)
+        classes = Classes.checked(self.classes)
+        if len(classes.labels) != 2:
+            raise ValueError("classes must be two: for more, ask one of them against the others")
+        box = InputBox.checked(self.input_bounds, n_inputs=inputs.shape[1])
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs) if self.neighbours == "replace" else None,
+            input_bounds=list(zip(box.lo, box.hi, strict=True)),
+        )
+        release = release_whole_rows(
+            inputs,
+            y,
+            box=box,
+            bounds=SIGNS,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            neighbours=self.neighbours,
+            features=count_cosines(self.n_features, box=box),
+            classes=classes,
+            insecure_seed=self.insecure_seed,
+        )
+        self.classes_ = np.array(classes.labels)
+        self.release_ = replace(
+            release,
+            input_names=self._names(),
+            output_name=column_name(y),
+            provenance=Provenance.of_values(release.statistics.moments),
+        )
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probability of each class, shape (P, 2), at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        """
+        return self.release_.predict_proba(self._points(X))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the more probable class, shape (P,), at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        """
+        points = self._points(X)
+        predicted: NDArray[Any] = self.classes_[self.release_.predict_proba(points).argmax(axis=1)]
+        return predicted

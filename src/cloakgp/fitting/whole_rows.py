@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 from cloakgp.models.cosines import CosineBasis, estimate_shares, with_even_share
 from cloakgp.models.features import InputBox
 from cloakgp.privacy.column_counts import ColumnCounts, measure_column_counts
+from cloakgp.privacy.inputs import signs_of_labels
 from cloakgp.privacy.noise import GAUSSIAN
 from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.residuals import measure_residuals
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.statistics import Neighbours, measure_statistics
@@ -32,14 +34,16 @@ SHARES = (0.26, 0.30, 0.08, 0.13, 0.23)
 # Of the counts' part, what the output's have; the inputs share the rest equally.
 OUTPUT_SHARE = 0.77
 OUTPUT_BINS, BINS, BINS_OF_ONE_INPUT = 16, 8, 16
+SIGNS = OutputBounds(-1.0, 1.0)
 # β of `cloakgp.privacy.statistics`.
 WEIGHTING = 0.6
 # Half widths of bands, in sds of outputs first, and of residuals then; and their least, as a share
 # of half the bounds' width.
 FIRST_BAND, BAND, NARROWEST = 2.5, 2.2, 0.05
 # Of the outputs' variance: the signal's prior variance, what is left beside it, and the prior
-# variance of the mean about the middle of the counts.
+# variance of the mean about the middle of the counts. Labels are seldom told by inputs.
 SIGNAL, LEFT, MEAN = 0.6, 0.7, 0.25
+SIGNAL_OF_LABELS, LEFT_OF_LABELS = 0.1, 1.0
 # Share of rows between which outputs lie within one sd, were they normal.
 LOWER, UPPER = 0.16, 0.84
 FEATURES, MOST_FEATURES = 40, 200
@@ -71,6 +75,7 @@ def release_whole_rows(
     neighbours: Neighbours,
     features: int,
     noise_variance: float | None = None,
+    classes: Classes | None = None,
     insecure_seed: int | None = None,
 ) -> StatisticsRelease:
     """Ask a table of private inputs and outputs in rounds.
@@ -93,6 +98,9 @@ def release_whole_rows(
         The most features.
     noise_variance : float, optional
         In squared output units; from residuals if not given.
+    classes : Classes, optional
+        Two, if y is of labels: then −1 and 1 stand for them, bounds are these, and nothing is
+        clipped.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
 
@@ -103,6 +111,8 @@ def release_whole_rows(
     budgets = GAUSSIAN.split(epsilon, delta, shares=SHARES)
     hold(*budgets)
     seeds = [None if insecure_seed is None else insecure_seed + part for part in range(len(SHARES))]
+    if classes is not None:
+        y, bounds = signs_of_labels(y, classes, rows=np.shape(X)[0]), SIGNS
     ends = (bounds.lo, bounds.hi)
     bins = BINS_OF_ONE_INPUT if box.n_inputs == 1 else BINS
     share = (1.0 - OUTPUT_SHARE) / box.n_inputs
@@ -111,25 +121,27 @@ def release_whole_rows(
         y,
         box=box,
         bounds=ends,
-        bins=[bins] * box.n_inputs + [OUTPUT_BINS],
+        bins=[bins] * box.n_inputs + [2 if classes else OUTPUT_BINS],
         weights=[share**0.5] * box.n_inputs + [OUTPUT_SHARE**0.5],
         epsilon=budgets[0][0],
         delta=budgets[0][1],
         neighbours=neighbours,
         insecure_seed=seeds[0],
     )
-    centre, sd = middle_and_sd(counts)
+    centre, sd = mean_and_sd_of_signs(counts) if classes else middle_and_sd(counts)
     basis = CosineBasis(
         box=box,
         shares=np.array(
             [with_even_share(shares_of(counts, column)) for column in range(box.n_inputs)]
         ),
-        signal_variance=SIGNAL * sd**2,
+        signal_variance=(SIGNAL_OF_LABELS if classes else SIGNAL) * sd**2,
         mean_variance=MEAN * sd**2,
         wanted=features,
     )
     narrowest = NARROWEST * bounds.width / 2
-    half_width = max(FIRST_BAND * sd, narrowest)
+    # No label is beyond the further of the ends.
+    half_width = 1.0 + abs(centre) if classes else max(FIRST_BAND * sd, narrowest)
+    left = (LEFT_OF_LABELS if classes else LEFT) * sd**2
     release = StatisticsRelease(
         basis=basis,
         statistics=measure_statistics(
@@ -143,10 +155,12 @@ def release_whole_rows(
             weighting=WEIGHTING,
             insecure_seed=seeds[1],
         ),
-        noise_variance=LEFT * sd**2 if noise_variance is None else noise_variance,
+        noise_variance=left if noise_variance is None else noise_variance,
         counts=counts,
+        classes=classes,
     )
-    half_width = min(BAND * sd, half_width)
+    if classes is None:
+        half_width = min(BAND * sd, half_width)
     for (part, at), seed in zip(budgets[2:], seeds[2:], strict=True):
         half_width = max(half_width, narrowest)
         residuals = measure_residuals(
@@ -163,7 +177,8 @@ def release_whole_rows(
             insecure_seed=seed,
         )
         variance = residual_variance(residuals, rows=counts.expected_rows)
-        half_width = min(BAND * variance**0.5, half_width)
+        if classes is None:
+            half_width = min(BAND * variance**0.5, half_width)
         release = replace(
             release,
             residuals=(*release.residuals, residuals),
@@ -179,6 +194,12 @@ def shares_of(counts: ColumnCounts, column: int) -> Array:
     return estimate_shares(
         counts.counts[column], noise_sd=counts.sd_of(column), rows=counts.expected_rows
     )
+
+
+def mean_and_sd_of_signs(counts: ColumnCounts) -> tuple[float, float]:
+    """Return the mean of signs and their sd, from noisy counts of both."""
+    negative, positive = (float(share) for share in shares_of(counts, -1))
+    return positive - negative, 2.0 * (positive * negative) ** 0.5
 
 
 def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:

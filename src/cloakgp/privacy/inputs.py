@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.privacy.entries import as_entries, read_entries, read_outputs
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array
 
 
@@ -66,10 +67,38 @@ def _complain(X: ArrayLike, *, table: bool) -> NoReturn:
 
 def checked_paired_outputs(y: ArrayLike, *, rows: int) -> Array:
     """Check outputs without revealing the number of rows."""
-    # Ragged outputs have no shape; what is said of them is said by `read_outputs`.
+    _check_paired(y, rows=rows)
+    return read_outputs(y, rows=rows)
+
+
+def signs_of_labels(y: ArrayLike, classes: Classes, *, rows: int) -> Array:
+    """Return −1 for the first of two classes and 1 for the second, without quoting a label.
+
+    A label decides its own sign alone.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Private.
+    classes : Classes
+        Two.
+    rows : int
+        N.
+
+    Examples
+    --------
+    >>> signs_of_labels(["well", "ill"], Classes(("ill", "well")), rows=2).tolist()
+    [1.0, -1.0]
+    """
+    _check_paired(y, rows=rows)
+    signs: Array = 2.0 * np.asarray(classes.read(y, rows=rows), dtype=np.float64) - 1.0
+    return signs
+
+
+def _check_paired(y: ArrayLike, *, rows: int) -> None:
+    # Ragged outputs have no shape; what is said of them is said where they are read.
     if y is not None and _length(y) not in (None, rows):
         raise ValueError("X and y have different numbers of rows: they must agree")
-    return read_outputs(y, rows=rows)
 
 
 def _length(values: ArrayLike) -> int | None:

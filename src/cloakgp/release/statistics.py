@@ -39,6 +39,7 @@ from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import compose
 from cloakgp.privacy.column_counts import ColumnCounts
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.residuals import Residuals
 from cloakgp.privacy.statistics import Neighbours, Statistics
 from cloakgp.release.distribution_columns import DistributionColumns
@@ -61,6 +62,8 @@ ITERATIONS, TOLERANCE = 100, 1e-8
 SMALLEST_VARIATION = 1e-12
 # Of the prior covariance of the weights, so that it can be inverted.
 JITTER = 1e-9
+# Within which probabilities of classes are stated.
+PROBABILITIES = (0.01, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,8 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         From which the cosines of a `CosineBasis` and the band of the first moments were chosen.
     residuals : tuple of Residuals
         Of the rounds after the first.
+    classes : Classes or None
+        Of two classes, for which −1 and 1 stand: f is twice the second's probability, less one.
     input_names : tuple of str
         Names of the inputs, which are public; empty if they have none.
     output_name : str
@@ -106,6 +111,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
     noise_variance: float
     counts: ColumnCounts | None = None
     residuals: tuple[Residuals, ...] = ()
+    classes: Classes | None = None
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     provenance: Provenance | None = None
@@ -225,6 +231,22 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             return mean, np.sqrt(variance + self.basis.residual_variance(points) + extra)
         return mean
 
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probability of each class at any inputs, shape (P, 2).
+
+        The posterior mean, within 0.01 and 0.99: what noise makes of a linear model is no reason to
+        be surer.
+
+        Raises
+        ------
+        ValueError
+            If outputs are no classes.
+        """
+        if self.classes is None:
+            raise ValueError("outputs are numbers: there are no probabilities of classes")
+        second = np.clip((1.0 + self.predict(X)) / 2.0, *PROBABILITIES)
+        return np.column_stack([1.0 - second, second])
+
     @property
     def schema(self) -> None:
         """None: private inputs are numbers, within declared ranges."""
@@ -232,6 +254,8 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
 
     def _new_outputs(self, X: Any, exposure: ArrayLike | None = None) -> tuple[Points, NewNumbers]:
         """Return points, and new outputs there."""
+        if self.classes is not None:
+            raise ValueError("outputs are classes: ask for their probabilities, by predict_proba")
         if exposure is not None:
             raise ValueError("exposure is of counts, and this release is about other outputs")
         points, ends = points_of(self, X), self.bounds
@@ -260,6 +284,13 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             import pandas as pd
         asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
         asked.check_outputs(())
+        index = getattr(X, "index", None)
+        index = index if isinstance(index, pd.Index) else None
+        if self.classes is not None:
+            if asked:
+                raise ValueError("outputs are classes: they have no intervals")
+            labels = list(map(str, self.classes.labels))
+            return pd.DataFrame(self.predict_proba(X), columns=labels, index=index)
         mean, sd = self.predict(X, return_std=True, new_output=new_output)
         ends = self.bounds
         columns = {
@@ -270,8 +301,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         }
         if asked:
             columns |= asked.of(self._new_outputs(X)[1])
-        index = getattr(X, "index", None)
-        return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
+        return pd.DataFrame(columns, index=index)
 
     def __repr__(self) -> str:
         features = f"{len(self.statistics.moments)} features of {self.n_inputs} inputs"
@@ -313,6 +343,10 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             self.residuals and self.counts is None
         ):
             raise ValueError("its counts do not fit its basis")
+        if self.classes is not None and (
+            self.counts is None or self.bounds != (-1.0, 1.0) or len(self.classes.labels) != 2
+        ):
+            raise ValueError("its classes do not fit its counts")
         if self.counts is not None and (
             len(self.counts.counts) != self.n_inputs + 1 or self.counts.rows != self.statistics.rows
         ):

@@ -90,7 +90,10 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 Fact(
                     OUTPUT,
                     f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
-                    "uncounted.",
+                    "uncounted."
+                    if release.classes is None
+                    else "private; declared to be one of "
+                    f"{' and '.join(map(str, release.classes.labels))}, for which −1 and 1 stand.",
                 ),
             ),
         ),

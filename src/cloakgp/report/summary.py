@@ -168,7 +168,11 @@ def _of_several(release: MultiOutputRelease) -> dict[str, Any]:
 def _of_statistics(release: StatisticsRelease) -> dict[str, Any]:
     published, box = release.statistics, release.basis.box
     return {
-        "outputs": [_output(release.output_name, "numbers", list(release.bounds))],
+        "outputs": [
+            _output(release.output_name, "numbers", list(release.bounds))
+            if release.classes is None
+            else _output(release.output_name, "classes", None, classes=list(release.classes.labels))
+        ],
         "inputs": _inputs(None, input_names(release), np.array([box.lo, box.hi])),
         "rows": None if published.rows is None else [published.rows],
         "rows_in_file": False,

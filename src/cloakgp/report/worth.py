@@ -64,6 +64,8 @@ def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
 
 @accuracies.register
 def _of_statistics(release: StatisticsRelease) -> tuple[Accuracy, ...]:
+    if release.classes is not None:
+        return ()
     box = release.basis.box
     lo, hi = np.asarray(box.lo, dtype=float), np.asarray(box.hi, dtype=float)
     # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).

@@ -26,6 +26,7 @@ from typer.testing import CliRunner
 
 from cloakgp import (
     DPGPClassifier,
+    DPGPClassifierPrivateInputs,
     DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
@@ -726,6 +727,32 @@ def private_inputs(
     return Attack(name, neighbourhoods, run, tight=None if rounds else 1e-6 if bins else 0.1)
 
 
+def private_labels(name: str, *, neighbours: str) -> Attack:
+    """A whole row changes, or comes, or goes: its input and its label."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        labels = np.resize([0.0, 1.0], len(table.line))
+        people = np.column_stack([table.line, labels])
+        rows = [np.array(one) for one in itertools.product((0.0, 0.3, 2.5, 5.0, -1e9), (0.0, 1.0))]
+        if neighbours == "replace":
+            return [[people, *(np.vstack([people[1:], row]) for row in rows)]]
+        more = [[people, np.vstack([people, row])] for row in rows]
+        return more + [[people, np.delete(people, row, axis=0)] for row in range(len(people))]
+
+    def run(people: np.ndarray, _: Table) -> Outcome:
+        model = DPGPClassifierPrivateInputs(
+            classes=[0, 1],
+            input_bounds=[(0, 5)],
+            neighbours=neighbours,
+            n_features=4,
+            epsilon=BUDGET["epsilon"],
+            delta=BUDGET["delta"],
+        )
+        return of_model(model.fit(people[:, :1], people[:, 1].astype(int)))
+
+    return Attack(name, neighbourhoods, run, tight=None)
+
+
 def grid_search(name: str, *, criterion: str = "bayes", **settings: Any) -> Attack:
     grid = {"kernel": [RBF(0.3), RBF(3.0)], "noise_variance": [0.5]}
 
@@ -972,6 +999,8 @@ ATTACKS = [
     private_inputs("private inputs, added or removed", neighbours="add-remove"),
     private_inputs("whole rows in rounds, replaced", neighbours="replace", rounds=True),
     private_inputs("whole rows in rounds, added or removed", neighbours="add-remove", rounds=True),
+    private_labels("whole rows of classes, replaced", neighbours="replace"),
+    private_labels("whole rows of classes, added or removed", neighbours="add-remove"),
     private_inputs("private bins, replaced", neighbours="replace", bins=True),
     private_inputs("private bins, added or removed", neighbours="add-remove", bins=True),
     given_strategy("given questions"),

@@ -22,6 +22,7 @@ import pytest
 
 from cloakgp import (
     DPGPClassifier,
+    DPGPClassifierPrivateInputs,
     DPGPMultiOutputRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
@@ -156,6 +157,17 @@ def test_nothing_of_private_inputs_is_kept(tmp_path):
     inputs = np.resize(np.abs(SECRETS), 12)[:, None]
     model = DPGPRegressorPrivateInputs(input_bounds=[(0, 100)], n_features=4, **BUDGET)
     model.fit(inputs, np.zeros(12))
+    model.release_.save(tmp_path / "a")
+    secrets = [float(one) for one in inputs[:4, 0]]
+    assert holds(pickle.dumps(model), secrets) == []
+    assert holds((tmp_path / "a").read_bytes(), secrets) == []
+    assert says(repr(model) + repr(vars(model)), secrets) == []
+
+
+def test_nothing_of_private_inputs_of_classes_is_kept(tmp_path):
+    inputs = np.resize(np.abs(SECRETS), 12)[:, None]
+    model = DPGPClassifierPrivateInputs(input_bounds=[(0, 100)], n_features=4, **LABELS)
+    model.fit(inputs, np.resize(LABELS["classes"][:2], 12))
     model.release_.save(tmp_path / "a")
     secrets = [float(one) for one in inputs[:4, 0]]
     assert holds(pickle.dumps(model), secrets) == []
