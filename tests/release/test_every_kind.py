@@ -147,7 +147,7 @@ def private_inputs(seed, **changes):
 
 def private_labels(seed):
     model = DPGPClassifierPrivateInputs(
-        classes=[0, 1], input_bounds=(0, 6), **GAUSSIAN, n_features=5, insecure_seed=seed
+        classes=[0, 1], input_bounds=(0, 6), **BUDGET, n_features=5, insecure_seed=seed
     )
     return model.fit(FRAME, (Y > 0).astype(int)).release_
 
