@@ -25,7 +25,6 @@ from cloakgp.custodians.files import (
     TOTAL,
     Complete,
     Hidden,
-    Opening,
     answer_of,
     attempt_file,
     inputs_file,
@@ -35,9 +34,12 @@ from cloakgp.custodians.files import (
     names_to_bytes,
     opening_of,
     question_file,
+    read_answer,
+    read_opening,
 )
 from cloakgp.custodians.masks import open_sum
 from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
+from cloakgp.custodians.progress import Progress, latest_attempt, progress_of
 from cloakgp.custodians.request import Request
 from cloakgp.data import InputRows
 from cloakgp.privacy.ask import StrategyBound
@@ -88,10 +90,7 @@ class Coordinator:
     @property
     def attempt(self) -> int:
         """The number of the latest attempt; 0 before the first."""
-        latest = 0
-        while self._exchange.get(attempt_file(latest + 1)) is not None:
-            latest += 1
-        return latest
+        return latest_attempt(self._exchange)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -103,6 +102,11 @@ class Coordinator:
     def done(self) -> bool:
         """Whether the release is there."""
         return self._exchange.get(RELEASE) is not None
+
+    @property
+    def progress(self) -> Progress:
+        """What has been done, and who comes next."""
+        return progress_of(self._exchange, self.plan)
 
     def collect(
         self,
@@ -228,7 +232,7 @@ class Coordinator:
             raise CustodiansError(
                 f"the public inputs of {member.name} are not those it joined with"
             )
-        return inputs_from_bytes(content, shape=(member.rows, len(self.plan.input_names)))
+        return inputs_from_bytes(content, columns=len(self.plan.input_names), rows=member.rows)
 
 
 @dataclass(frozen=True)
@@ -371,10 +375,7 @@ class CustodianRows:
         answers = self._files(number, answer_of, to="answer")
         hidden = {}
         for site, content in answers.items():
-            answer = Hidden.from_bytes(content)
-            if answer.site != site or answer.request != digest:
-                raise CustodiansError(f"{site} answered another question")
-            hidden[site] = answer.integers(count=count)
+            hidden[site] = read_answer(content, site=site, request=digest, count=count)
         complete = Complete(
             request=digest,
             answers={site: digest_of(content) for site, content in answers.items()},
@@ -382,10 +383,7 @@ class CustodianRows:
         self._put(number, COMPLETE, complete.to_bytes())
         seeds = {}
         for site, content in self._files(number, opening_of, to="open their masks").items():
-            opening = Opening.from_bytes(content)
-            if opening.site != site or opening.request != digest:
-                raise CustodiansError(f"{site} opened the mask of another question")
-            seeds[site] = bytes.fromhex(opening.seed)
+            seeds[site] = read_opening(content, site=site, request=digest)
         total = Hidden.of(open_sum(hidden, seeds), request=digest).to_bytes()
         self._put(number, TOTAL, total)
         return total

@@ -5,6 +5,7 @@ Nothing secret is in them: whoever reads all of them learns what the coordinator
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -32,7 +33,8 @@ class Exchange(Protocol):
         Raises
         ------
         CustodiansError
-            If it is there with another.
+            If it is there with another; or another error with a sentence, where somebody keeps the
+            files for others and does not take this one (`cloakgp.custodians.admission`).
         """
 
 
@@ -72,11 +74,16 @@ class FolderExchange:
                 reserved.write(content)
         except FileExistsError:
             if self.get(name) != content:
-                raise _written_before(name) from None
+                raise written_before(name) from None
 
 
 class MemoryExchange:
     """Files in the memory of this process, to try a plan.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes, optional
+        That are there already.
 
     Examples
     --------
@@ -88,8 +95,8 @@ class MemoryExchange:
     cloakgp.custodians.errors.CustodiansError: plan.json was written before, and is another
     """
 
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+        self.files = dict(files or {})
 
     def get(self, name: str) -> bytes | None:
         """Return the content of a file, None if there is none yet."""
@@ -98,8 +105,9 @@ class MemoryExchange:
     def put(self, name: str, content: bytes) -> None:
         """Keep a file, unless it is there with the same content."""
         if self.files.setdefault(name, content) != content:
-            raise _written_before(name)
+            raise written_before(name)
 
 
-def _written_before(name: str) -> CustodiansError:
+def written_before(name: str) -> CustodiansError:
+    """Return the error of a file that is there with another content."""
     return CustodiansError(f"{name} was written before, and is another")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.lib import format as npy_format
 
 from cloakgp.custodians.errors import CustodiansError
 from cloakgp.custodians.plan import read_json
@@ -179,6 +180,44 @@ class Opening:
         return found
 
 
+def read_answer(content: bytes, *, site: str, request: str, count: int) -> Integers:
+    """Return the hidden answer of a site.
+
+    Parameters
+    ----------
+    content : bytes
+    site : str
+        Whose it is to be.
+    request : str
+        Digest of the question that it is to be about.
+    count : int
+        How many numbers the question asks for.
+
+    Raises
+    ------
+    CustodiansError
+        If it is damaged, of another site or about another question, or has another size.
+    """
+    answer = Hidden.from_bytes(content)
+    if answer.site != site or answer.request != request:
+        raise CustodiansError(f"{site} answered another question")
+    return answer.integers(count=count)
+
+
+def read_opening(content: bytes, *, site: str, request: str) -> bytes:
+    """Return the seed of the mask that a site opened.
+
+    Raises
+    ------
+    CustodiansError
+        If it is damaged, of another site or about another question.
+    """
+    opening = Opening.from_bytes(content)
+    if opening.site != site or opening.request != request:
+        raise CustodiansError(f"{site} opened the mask of another question")
+    return bytes.fromhex(opening.seed)
+
+
 def inputs_to_bytes(X: Array) -> bytes:
     """Return the file of public inputs."""
     content = io.BytesIO()
@@ -186,23 +225,42 @@ def inputs_to_bytes(X: Array) -> bytes:
     return content.getvalue()
 
 
-def inputs_from_bytes(content: bytes, *, shape: tuple[int, int]) -> Array:
+def inputs_from_bytes(content: bytes, *, columns: int, rows: int | None = None) -> Array:
     """Return public inputs from their file.
+
+    Parameters
+    ----------
+    content : bytes
+    columns : int
+    rows : int, optional
+        If not given, there may be any number of them but none.
 
     Raises
     ------
     CustodiansError
         If they are not finite numbers of this shape.
     """
+    file = io.BytesIO(content)
+    shape: tuple[int, ...] = ()
     try:
-        X = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, OSError, EOFError):
-        X = np.zeros(0)
-    if X.shape != shape or X.dtype != np.dtype("<f8") or not np.isfinite(X).all():
+        # What the header says of its size is compared before so much memory is taken.
+        if npy_format.read_magic(file) == (1, 0):
+            shape, by_columns, dtype = npy_format.read_array_header_1_0(file)
+            if by_columns or dtype != np.dtype("<f8"):
+                shape = ()
+    except (ValueError, EOFError):
+        pass
+    expected = rows if rows is not None or not shape else shape[0]
+    numbers = content[file.tell() :]
+    if not expected or shape != (expected, columns) or len(numbers) != 8 * expected * columns:
+        many = "some" if rows is None else str(rows)
         raise CustodiansError(
-            f"public inputs of a site are not {shape[0]} rows of {shape[1]} finite numbers"
+            f"public inputs of a site are not {many} rows of {columns} finite numbers"
         )
-    return np.ascontiguousarray(X, dtype=np.float64)
+    X = np.frombuffer(numbers, dtype="<f8").reshape(shape).astype(np.float64)
+    if not np.isfinite(X).all():
+        raise CustodiansError("public inputs of a site are not all finite numbers")
+    return X
 
 
 def names_to_bytes(names: tuple[str, ...]) -> bytes:

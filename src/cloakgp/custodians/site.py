@@ -24,7 +24,7 @@ from cloakgp.columns.table_schema import schema_to_text
 from cloakgp.custodians import counting
 from cloakgp.custodians.counting import SiteKeeper
 from cloakgp.custodians.errors import CustodiansError
-from cloakgp.custodians.exchange import PLAN, ROSTER, Exchange
+from cloakgp.custodians.exchange import PLAN, ROSTER, Exchange, written_before
 from cloakgp.custodians.files import (
     COMPLETE,
     REQUEST,
@@ -43,6 +43,7 @@ from cloakgp.custodians.files import (
 from cloakgp.custodians.journal import KEY, Drawn, SiteFolder, attempt_of, question_key
 from cloakgp.custodians.masks import SiteKey
 from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
+from cloakgp.custodians.progress import latest_attempt
 from cloakgp.custodians.request import Request
 from cloakgp.fitting.passes import Rows
 from cloakgp.privacy.ask import ask_share
@@ -197,6 +198,19 @@ class Site:
     def _get(self, attempt: int, number: int, what: str) -> bytes | None:
         return self._exchange.get(question_file(attempt, number, what))
 
+    def _sent(self, name: str, content: bytes) -> bool:
+        """Return whether a file is there already, so that nothing is sent again.
+
+        Raises
+        ------
+        CustodiansError
+            If it is there with another content.
+        """
+        known = self._exchange.get(name)
+        if known is not None and known != content:
+            raise written_before(name)
+        return known is not None
+
     # What was agreed.
 
     def _plan(self) -> Plan:
@@ -252,11 +266,12 @@ class Site:
             inputs=digest,
             plan=plan.digest,
         )
-        new = self._exchange.get(member_file(self.name)) is None
+        if self._sent(member_file(self.name), member.to_bytes()):
+            return False
         self.folder.save(replace(journal, inputs=digest))
         self._exchange.put(inputs_file(self.name), inputs)
         self._exchange.put(member_file(self.name), member.to_bytes())
-        return new
+        return True
 
     def _roster(self, plan: Plan) -> Roster | None:
         content = self._exchange.get(ROSTER)
@@ -278,9 +293,7 @@ class Site:
     def _attempt(self, plan: Plan) -> tuple[int, tuple[str, ...]] | None:
         """Return the latest attempt and who is asked, after noting that earlier ones are void."""
         journal = self.folder.load()
-        latest = journal.attempt
-        while self._exchange.get(attempt_file(latest + 1)) is not None:
-            latest += 1
+        latest = max(journal.attempt, latest_attempt(self._exchange))
         if latest == 0:
             return None
         members = names_from_bytes(self._exchange.get(attempt_file(latest)) or b"")
@@ -324,9 +337,10 @@ class Site:
             self._draw(request, plan, keys=keys, digest=digest)
             kept = self.folder.answer(key)
         assert kept is not None
-        new = self._exchange.get(name) is None
+        if self._sent(name, kept):
+            return False
         self._exchange.put(name, kept)
-        return new
+        return True
 
     def _draw(self, request: Request, plan: Plan, *, keys: dict[str, str], digest: str) -> None:
         """Count a question, draw its noise, and keep the hidden answer."""
@@ -382,10 +396,11 @@ class Site:
             counting.commit(self._account_of(key), hidden, budget=(request.epsilon, request.delta))
         own = SiteKey.kept(self.folder.path / KEY)
         name = question_file(request.attempt, request.number, opening_of(self.name))
-        new = self._exchange.get(name) is None
         opening = Opening(request=digest, site=self.name, seed=own.own_seed(digest).hex())
+        if self._sent(name, opening.to_bytes()):
+            return False
         self._exchange.put(name, opening.to_bytes())
-        return new
+        return True
 
     def _account_of(self, key: str) -> Account:
         assert self._ledger is not None
