@@ -19,13 +19,31 @@ from typing import Any
 
 import uvicorn
 
+from cloakgp import DPGPRegressor
+from cloakgp.custodians import MemoryExchange, Plan, Site
+from cloakgp.data import ArrayRows
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service, Work
+from cloakgp.service.coordinator import coordinate
 from cloakgp.service.demonstration import Demonstration, prepare_demonstration
-from cloakgp.service.messages import Choices, NewAccount, NewLimit, NewRequest, PrivacyBudget
+from cloakgp.service.messages import (
+    Choices,
+    NewAccount,
+    NewJointRequest,
+    NewLimit,
+    NewPerson,
+    NewRequest,
+    PrivacyBudget,
+)
 from cloakgp.service.operations.accounts import change_limit, open_account
+from cloakgp.service.operations.joint_requests import (
+    begin_joint_request,
+    close_joint_request,
+    send_joint_file,
+)
+from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.requests import make_request
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import upload_table
@@ -89,6 +107,10 @@ PAGES = (
     Shown("request-done", Role.APPROVER, "/requests/1"),
     Shown("request-waiting", Role.APPROVER, "/requests/3"),
     Shown("request-under-way", Role.ANALYST, "/requests/2"),
+    Shown("joint-requests", Role.ANALYST, "/joint-requests"),
+    Shown("joint-request", Role.CUSTODIAN, "/joint-requests/1"),
+    Shown("joint-request-own", Role.ANALYST, "/joint-requests/2"),
+    Shown("joint-request-closed", Role.ANALYST, "/joint-requests/3"),
     Shown("releases", Role.READER, "/releases"),
     Shown("release", Role.READER, "/releases/1?x0=50"),
     Shown("ledger", Role.AUDITOR, "/ledger"),
@@ -108,6 +130,10 @@ class _Held:
     def submit(self, job: int) -> None:
         if not self.holds and self.service is not None:
             run_job(self.service, job)
+
+    def coordinate(self, request: int) -> None:
+        if not self.holds and self.service is not None:
+            coordinate(self.service, request)
 
     def close(self) -> None:
         pass
@@ -160,6 +186,7 @@ def open_office(folder: Path) -> Iterator[Office]:
         new = NewRequest(table=1, choices=choices, purpose=purpose)
         make_request(work_as(Role.ANALYST), new)
 
+    _begin_joint_requests(service, work_as(Role.ANALYST), work_as(Role.CUSTODIAN))
     ask(0.5, "a first look")
     dispatcher.holds = True
     ask(0.2, "a comparison of clinics")
@@ -191,6 +218,28 @@ def open_office(folder: Path) -> Iterator[Office]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+def _begin_joint_requests(service: Service, analyst: Work, custodian: Work) -> None:
+    """Begin joint requests: one whose custodians have joined but one, others that nobody has."""
+    with service.database.writing() as session:
+        create_person(session, NewPerson(name="Carlo", roles=[Role.CUSTODIAN]))
+    people = {"north": custodian.actor.name, "south": "Carlo"}
+    for epsilon, purpose in ((1.0, "all clinics"), (0.5, "a pilot"), (0.2, "a plan given up")):
+        plan = Plan.of(
+            DPGPRegressor(bounds=(0, 350), epsilon=epsilon, stages=None, interval=False),
+            sites=list(people),
+            input_names=["age"],
+            output_name="progression",
+        ).to_bytes()
+        new = NewJointRequest(plan=plan.decode(), people=people, purpose=purpose)
+        begun = begin_joint_request(analyst, new)
+        with tempfile.TemporaryDirectory() as folder:
+            exchange = MemoryExchange({"plan.json": plan})
+            Site("north", ArrayRows([[30.0], [40.0]], [90.0, 120.0]), exchange, folder).step()
+            for name in ("sites/north.npy", "sites/north.json"):
+                send_joint_file(custodian, begun.id, name, content=exchange.files[name])
+    close_joint_request(analyst, begun.id)
 
 
 def enter(browser: Any, office: Office, role: Role | None, **chosen: Any) -> Any:

@@ -27,6 +27,9 @@ class Kept:
         assert may_read(name, site=self.site), name
         return self.exchange.get(name)
 
+    def has(self, name):
+        return self.get(name) is not None
+
     def put(self, name, content):
         assert admit_file(self.exchange, site=self.site, name=name, content=content)
 

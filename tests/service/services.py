@@ -8,13 +8,19 @@ from pathlib import Path
 from shutil import copy
 
 import numpy as np
+import sqlalchemy as sa
 import uvicorn
 
+from cloakgp import DPGPRegressor
+from cloakgp.custodians import Plan
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
-from cloakgp.service.messages import NewAccount, NewPerson, NewTable, PrivacyBudget
+from cloakgp.service.coordinator import coordinate
+from cloakgp.service.database import VERSION_TABLE
+from cloakgp.service.messages import NewAccount, NewJointRequest, NewPerson, NewTable, PrivacyBudget
 from cloakgp.service.operations.accounts import open_account
+from cloakgp.service.operations.joint_requests import begin_joint_request
 from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
@@ -34,13 +40,20 @@ class InlineDispatcher:
         self.at_once = True
 
     def submit(self, job):
-        self.waiting.append(job)
+        self._add(run_job, job)
+
+    def coordinate(self, request):
+        self._add(coordinate, request)
+
+    def _add(self, task, number):
+        self.waiting.append((task, number))
         if self.at_once:
             self.work()
 
     def work(self):
         while self.waiting:
-            run_job(self.service, self.waiting.pop(0))
+            task, number = self.waiting.pop(0)
+            task(self.service, number)
 
     def close(self):
         pass
@@ -56,6 +69,24 @@ def opened(url, tmp_path, **changed):
     dispatcher = InlineDispatcher()
     dispatcher.service = Service.open(settings)
     return dispatcher.service.with_dispatcher(dispatcher)
+
+
+def looked_at(connection):
+    """Columns with their kinds, and keys, of every table of the service."""
+    found = sa.inspect(connection)
+    return {
+        name: (
+            [
+                (each["name"], type(each["type"]).__name__, each["nullable"])
+                for each in found.get_columns(name)
+            ],
+            found.get_pk_constraint(name)["constrained_columns"],
+            sorted(str(each["constrained_columns"]) for each in found.get_foreign_keys(name)),
+            sorted(str(each["column_names"]) for each in found.get_unique_constraints(name)),
+        )
+        for name in found.get_table_names()
+        if name.startswith("service_") and name != VERSION_TABLE
+    }
 
 
 @contextmanager
@@ -135,6 +166,28 @@ def register_visits(service, token, tmp_path):
         bounds=(0, 40),
     )
     return register_table(custodian, table)
+
+
+def add_custodians(service, *names):
+    """Custodians of these names, and a token of each."""
+    with service.database.writing() as session:
+        people = [
+            create_person(session, NewPerson(name=name, roles=["custodian"])) for name in names
+        ]
+        tokens = [create_token(session, person, days=1).token for person in people]
+    return dict(zip(names, tokens, strict=True))
+
+
+def begin_joint(service, token):
+    """A joint request of custodians who are called north and south, whom nobody has added yet."""
+    tokens = add_custodians(service, "north", "south")
+    plan = Plan.of(
+        DPGPRegressor(bounds=(-2, 2), epsilon=1.0, stages=None, interval=False),
+        sites=tuple(tokens),
+        input_names=["x"],
+    )
+    new = NewJointRequest(plan=plan.to_bytes().decode(), purpose="a test")
+    return begin_joint_request(work_as(service, token), new), tokens
 
 
 def register(service, token, tmp_path, **changed):

@@ -57,7 +57,16 @@ def test_every_role_at_every_route(role, app, http, tokens):
     # Last, as the token ends with it.
     routes["rotate_my_token"] = routes.pop("rotate_my_token")
     for name, (method, path) in routes.items():
-        for part in ("person}", "token}", "table}", "request}", "job}", "release}", "proposal}"):
+        for part in (
+            "person}",
+            "token}",
+            "table}",
+            "request}",
+            "job}",
+            "release}",
+            "proposal}",
+            "number}",
+        ):
             path = path.replace("{" + part, "999")
         path = path.replace("{account}", "none").replace("{name}", "a.csv")
         path = path.replace("{upload}", "none")
@@ -94,6 +103,8 @@ def test_administrators_see_no_data():
         ("confirm_proposal", {Role.CUSTODIAN, Role.APPROVER}),
         ("export_events", {Role.AUDITOR}),
         ("make_request", {Role.ANALYST}),
+        ("begin_joint_request", {Role.CUSTODIAN, Role.ANALYST}),
+        ("send_joint_file", {Role.CUSTODIAN}),
         ("predict_release", {Role.ANALYST, Role.READER}),
         ("list_entries", {Role.AUDITOR}),
         ("verify_ledger", {Role.AUDITOR}),

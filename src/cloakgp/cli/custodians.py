@@ -1,7 +1,8 @@
-"""`cloakgp custodians`: one release of the rows of several custodians, by files in a folder."""
+"""`cloakgp custodians`: one release of several custodians, by a folder or a service."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +16,11 @@ from cloakgp.orders import texts
 from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
+    from cloakgp.client import Client
     from cloakgp.custodians import Coordinator, Plan, Site
+    from cloakgp.custodians.exchange import Exchange
     from cloakgp.data import FileRows
+    from cloakgp.release import Release
 
 custodians = typer.Typer(
     name="custodians",
@@ -27,9 +31,15 @@ custodians = typer.Typer(
 
 # Of the disk, before anybody is asked.
 RESERVED_BYTES = 2**24
-Folder = Annotated[
-    Path,
-    typer.Argument(help="Folder that all custodians and the coordinator can reach.", metavar="DIR"),
+# Seconds between two looks at a service, and in which it goes on where nobody is missing.
+SERVICE_POLL, SERVICE_PATIENCE = 2.0, 60.0
+Place = Annotated[
+    str,
+    typer.Argument(
+        help="Folder that all custodians and the coordinator can reach, or the address of a joint "
+        "request on a service, with a token in CLOAKGP_TOKEN.",
+        metavar="DIR|ADDRESS",
+    ),
 ]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for others, each time; 0: do not wait.")]
 
@@ -38,7 +48,14 @@ Wait = Annotated[float, typer.Option(help="Seconds to wait for others, each time
 @fails_plainly
 @options.takes_groups
 def plan(
-    folder: Folder,
+    place: Annotated[
+        str,
+        typer.Argument(
+            help="Folder that all custodians and the coordinator can reach, or the address of a "
+            "service, with a token in CLOAKGP_TOKEN.",
+            metavar="DIR|ADDRESS",
+        ),
+    ],
     output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")],
     sites: Annotated[str, typer.Option(help="Names of the custodians, with commas: north,south.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
@@ -57,6 +74,14 @@ def plan(
             "nothing more of the others than the guarantee allows."
         ),
     ] = 1,
+    people: Annotated[
+        str,
+        typer.Option(
+            help="On a service, who each custodian is there, where names differ: "
+            "north=nora,south=samir."
+        ),
+    ] = "",
+    purpose: Annotated[str, typer.Option(help="On a service, what the release is for.")] = "",
 ) -> None:
     """Write the plan that all custodians agree to. The coordinator does it once.
 
@@ -89,15 +114,26 @@ def plan(
         output_name=output,
         colluding=colluding,
     )
-    Coordinator(FolderExchange(folder), made)
-    say(f"Wrote the plan to {folder}: {_agreed(made.digest)}", style="green")
+    if is_address(place):
+        client, _ = service_of(place)
+        begun = client.begin_joint(
+            made.to_bytes().decode(),
+            purpose=purpose or f"{output} of {sites}",
+            people=_people(people),
+        )
+        place = f"{place.rstrip('/')}/joint-requests/{begun.id}"
+    elif people or purpose:
+        raise ValueError("--people and --purpose go with a service")
+    else:
+        Coordinator(FolderExchange(place), made)
+    say(f"Wrote the plan to {place}: {_agreed(made.digest)}", style="green")
     explain("Every custodian compares this with what they see when they join.")
 
 
 @custodians.command()
 @fails_plainly
 def answer(
-    folder: Folder,
+    place: Place,
     table: Annotated[Path, typer.Argument(help="Table of this custodian's rows.", metavar="TABLE")],
     site: Annotated[str, typer.Option(help="Name of this custodian in the plan.")],
     own: Annotated[
@@ -134,9 +170,10 @@ def answer(
     """
     if bool(ledger) != bool(account):
         raise ValueError("--ledger and --account go together")
-    from cloakgp.custodians import Coordinator, FolderExchange, Site
+    from cloakgp.custodians import Coordinator, Site
+    from cloakgp.custodians.coordinator import POLL
 
-    exchange = FolderExchange(folder)
+    exchange = exchange_at(place)
     coordinator = Coordinator(exchange)
     counted = None
     if ledger:
@@ -145,13 +182,14 @@ def answer(
         counted = Ledger(ledger)
     rows = _rows(table, coordinator.plan, missing_output=missing_output)
     made = Site(site, rows, exchange, own, ledger=counted, account=account, agreed=agreed)
-    _step_until_done(made, coordinator, wait=wait)
+    poll = SERVICE_POLL if is_address(place) else POLL
+    _step_until_done(made, coordinator, wait=wait, poll=poll)
 
 
 @custodians.command()
 @fails_plainly
 def collect(
-    folder: Folder,
+    place: Place,
     to: Annotated[
         Path | None, typer.Option("--to", "-o", help="File for the release, once it is there.")
     ] = None,
@@ -169,16 +207,18 @@ def collect(
     from cloakgp.report.describe import headline
     from cloakgp.utils.names import DEFAULT_GAP
 
-    coordinator = Coordinator(FolderExchange(folder))
-    if without:
-        names = texts.names(without, example="north,south")
-        if coordinator.roster is None:
+    names = texts.names(without, example="north,south") if without else ()
+    if is_address(place):
+        release = _collect_at_service(place, without=names, wait=wait)
+    else:
+        coordinator = Coordinator(FolderExchange(place))
+        if names and coordinator.roster is None:
             coordinator.close_roster(without=names)
-        else:
+        elif names:
             coordinator.begin_without(names)
-        say(f"Going on without {', '.join(names)}.", style="yellow")
-    with reporting("asking the custodians", gap=DEFAULT_GAP) as reporter:
-        release = coordinator.collect(patience=wait, on_step=reporter.step)
+        _say_without(names)
+        with reporting("asking the custodians", gap=DEFAULT_GAP) as reporter:
+            release = coordinator.collect(patience=wait, on_step=reporter.step)
     if to is not None:
         with reserve_file(to, size=RESERVED_BYTES) as reserved:
             reserved.write(release.to_bytes())
@@ -189,18 +229,25 @@ def collect(
 
 @custodians.command()
 @fails_plainly
-def show(folder: Folder) -> None:
+def show(place: Place) -> None:
     """Show what was agreed: the plan, and the custodians who joined, by their digests."""
-    from cloakgp.custodians import Coordinator, FolderExchange
+    from cloakgp.custodians import Coordinator
+    from cloakgp.custodians.progress import progress_from
 
-    coordinator = Coordinator(FolderExchange(folder))
+    coordinator = Coordinator(exchange_at(place))
     made, roster = coordinator.plan, coordinator.roster
+    progress = coordinator.progress
+    if is_address(place):
+        client, request = service_of(place)
+        # The service shows others' files to nobody.
+        progress = progress_from(vars(client.joint_request(request)))
     epsilon, delta = made.budget
     say(f"plan: {_agreed(made.digest)}")
     say(f"  {made.output_name} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
     say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
     if roster is None:
         say("roster: not closed yet")
+        say(f"next: {progress.words}")
         return
     say(f"roster: {_agreed(roster.digest)}")
     for member in roster.members:
@@ -208,6 +255,88 @@ def show(folder: Folder) -> None:
     if coordinator.members:
         asked = ", ".join(coordinator.members)
         say(f"asked, in attempt {coordinator.attempt}: {asked}")
+    say(f"next: {progress.words}")
+
+
+def _say_without(names: Sequence[str]) -> None:
+    if names:
+        say(f"Going on without {', '.join(names)}.", style="yellow")
+
+
+def _collect_at_service(place: str, *, without: Sequence[str], wait: float) -> Release:
+    """Let the service go on, wait for it and for custodians, and return the release."""
+    import time
+
+    from cloakgp.custodians.coordinator import release_of
+    from cloakgp.custodians.exchange import RELEASE
+    from cloakgp.custodians.progress import progress_from
+
+    client, request = service_of(place)
+    seen = client.joint_request(request)
+    if seen.stage != "done" and (without or seen.stage == "collect"):
+        seen = client.continue_joint(request, without=without)
+    _say_without(without)
+    began = time.monotonic()
+    while seen.stage != "done":
+        if seen.closed or seen.problem:
+            raise ValueError(seen.problem or "the joint request was closed")
+        # The service goes on by itself, and is waited for a little in any case.
+        patience = max(wait, SERVICE_PATIENCE) if seen.stage == "collect" else wait
+        if time.monotonic() - began >= patience:
+            raise ValueError(progress_from(vars(seen)).words)
+        time.sleep(SERVICE_POLL)
+        seen = client.joint_request(request)
+    return release_of(client.read_joint_file(request, RELEASE))
+
+
+def is_address(place: str) -> bool:
+    """Return whether a place is the address of a service, and no folder.
+
+    Examples
+    --------
+    >>> is_address("https://releases.example.org/joint-requests/3"), is_address("shared")
+    (True, False)
+    """
+    return place.startswith(("https://", "http://"))
+
+
+def service_of(place: str) -> tuple[Client, int]:
+    """Return the client of a service, and the number of the joint request of an address.
+
+    Raises
+    ------
+    ValueError
+        If there is no token, or the address is none of a joint request.
+    """
+    from cloakgp.client import Client
+
+    address, _, number = place.rstrip("/").partition("/joint-requests")
+    return Client(address), int(number.removeprefix("/")) if number else 0
+
+
+def exchange_at(place: str) -> Exchange:
+    """Return the exchange at a place.
+
+    Raises
+    ------
+    ValueError
+        If a service has no such joint request.
+    """
+    from cloakgp.custodians import FolderExchange
+
+    if not is_address(place):
+        return FolderExchange(place)
+    client, request = service_of(place)
+    # Told apart from a request without files.
+    client.joint_request(request)
+    return client.exchange(request)
+
+
+def _people(text: str) -> dict[str, str]:
+    found = dict(each.partition("=")[::2] for each in texts.names(text)) if text else {}
+    if not all(found.values()):
+        raise ValueError("--people names who each custodian is: north=nora,south=samir")
+    return found
 
 
 def _agreed(digest: str) -> str:
@@ -235,11 +364,9 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
     )
 
 
-def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float) -> None:
+def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float, poll: float) -> None:
     """Do what comes next, and wait for more."""
     import time
-
-    from cloakgp.custodians.coordinator import POLL
 
     until = time.monotonic() + wait
     while True:
@@ -248,7 +375,7 @@ def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float) -> No
             until = time.monotonic() + wait
         if coordinator.done or time.monotonic() >= until:
             break
-        time.sleep(POLL)
+        time.sleep(poll)
     say("The release is there." if coordinator.done else "Run it again when others have gone on.")
 
 

@@ -8,6 +8,8 @@ from cloakgp.client.answers import (
     InvalidError,
     Job,
     JobFailedError,
+    JointRequest,
+    JointSite,
     NoAnswerError,
     NoRoomError,
     NotFoundError,
@@ -23,6 +25,7 @@ from cloakgp.client.answers import (
     UnknownTokenError,
 )
 from cloakgp.client.client import Client
+from cloakgp.client.exchange import ServiceExchange
 
 __all__ = [
     "Account",
@@ -33,6 +36,8 @@ __all__ = [
     "InvalidError",
     "Job",
     "JobFailedError",
+    "JointRequest",
+    "JointSite",
     "NoAnswerError",
     "NoRoomError",
     "NotFoundError",
@@ -41,6 +46,7 @@ __all__ = [
     "PrivacyBudget",
     "Release",
     "Request",
+    "ServiceExchange",
     "Table",
     "TooLargeError",
     "TooManyError",

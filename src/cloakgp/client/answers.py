@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 
-class ClientError(Exception):
+class ClientError(ValueError):
     """The service refuses a request, or does not answer."""
 
 
@@ -98,7 +98,9 @@ def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
         )
     known = {name: sent[name] for name in names}
     for name, inner in NESTED.get(kind, {}).items():
-        if known[name] is not None:
+        if isinstance(known[name], list):
+            known[name] = [read(inner, each) for each in known[name]]
+        elif known[name] is not None:
             known[name] = read(inner, known[name])
     return kind(**known)
 
@@ -208,6 +210,52 @@ class Request:
 
 
 @dataclass(frozen=True)
+class JointSite:
+    """A custodian of a joint request."""
+
+    name: str
+    person: str
+    rows: int | None
+    missing: bool
+
+
+@dataclass(frozen=True)
+class JointRequest:
+    """A request for one release of several custodians, and who comes next.
+
+    Attributes
+    ----------
+    stage : str
+        "join", "answer" or "open": what sites do next; "collect" if the service comes next, and
+        "done" at the end.
+    asked, missing : list of str
+        The sites that are to do it, and those of them who have not.
+    problem : str
+        Why the service cannot go on; empty if it can.
+    """
+
+    id: int
+    person: str
+    purpose: str
+    created: str
+    closed: bool
+    output: str
+    inputs: list[str]
+    epsilon: float
+    delta: float
+    colluding: int
+    plan_digest: str
+    roster_digest: str
+    stage: str
+    attempt: int
+    question: int
+    asked: list[str]
+    missing: list[str]
+    sites: list[JointSite]
+    problem: str
+
+
+@dataclass(frozen=True)
 class Release:
     """A published release."""
 
@@ -237,4 +285,5 @@ class Predictions:
 NESTED: dict[type, dict[str, type]] = {
     Account: {"limit": PrivacyBudget, "approval": PrivacyBudget, "share": PrivacyBudget},
     Request: {"job": Job},
+    JointRequest: {"sites": JointSite},
 }

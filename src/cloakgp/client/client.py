@@ -18,6 +18,7 @@ from cloakgp.client.answers import (
     InvalidError,
     Job,
     JobFailedError,
+    JointRequest,
     NoAnswerError,
     NotFoundError,
     Plan,
@@ -28,6 +29,7 @@ from cloakgp.client.answers import (
     UnknownTokenError,
     read,
 )
+from cloakgp.client.exchange import ServiceExchange
 from cloakgp.utils.extras import extra
 
 with extra("client"):
@@ -289,6 +291,70 @@ class Client:
             reason = made.job.failure or made.job.state if made.job else made.state
             raise JobFailedError(f"request {request}: {reason}")
         return self.release(made.release)
+
+    def begin_joint(
+        self, plan: str, *, purpose: str, people: Mapping[str, str] | None = None
+    ) -> JointRequest:
+        """Begin a request for one release of several custodians, who keep their tables.
+
+        Parameters
+        ----------
+        plan : str
+            The file of a `cloakgp.custodians.Plan`.
+        purpose : str
+        people : mapping of str to str, optional
+            Who each site is; a site that is left out is the person of its name.
+        """
+        body = {"plan": plan, "purpose": purpose, "people": dict(people or {})}
+        return read(JointRequest, self._json("POST", "/joint-requests", json=body))
+
+    def joint_requests(self) -> list[JointRequest]:
+        """Return one's own joint requests; for custodians and approvers, those of all."""
+        return [read(JointRequest, each) for each in self._listed("/joint-requests")]
+
+    def joint_request(self, request: int) -> JointRequest:
+        """Return a joint request, and who comes next."""
+        return read(JointRequest, self._json("GET", f"/joint-requests/{request}"))
+
+    def continue_joint(self, request: int, *, without: Sequence[str] = ()) -> JointRequest:
+        """Go on with one's own joint request, if need be without some sites.
+
+        Raises
+        ------
+        ConflictError
+            If they cannot be left out any more.
+        """
+        body = {"without": list(without)}
+        sent = self._json("POST", f"/joint-requests/{request}/continue", json=body)
+        return read(JointRequest, sent)
+
+    def close_joint(self, request: int) -> JointRequest:
+        """Close one's own joint request: nothing more is taken."""
+        return read(JointRequest, self._json("POST", f"/joint-requests/{request}/close"))
+
+    def exchange(self, request: int) -> ServiceExchange:
+        """Return the exchange of a joint request, for a `cloakgp.custodians.Site`."""
+        return ServiceExchange(self, request)
+
+    def read_joint_file(self, request: int, name: str) -> bytes:
+        """Return a file of a joint request.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none yet, or it is another's.
+        """
+        return self._sent("GET", f"/joint-requests/{request}/files/{quote(name)}").content
+
+    def send_joint_file(self, request: int, name: str, content: bytes) -> None:
+        """Send a file of one's own site. For custodians.
+
+        Raises
+        ------
+        ConflictError
+            If it is refused.
+        """
+        self._sent("PUT", f"/joint-requests/{request}/files/{quote(name)}", content=content)
 
     def releases(self) -> list[Release]:
         """Return the published releases."""

@@ -126,10 +126,10 @@ def admit_file(exchange: Exchange, *, site: str, name: str, content: bytes) -> b
     plan = Plan.from_bytes(exchange.get(PLAN) or b"")
     if site not in plan.sites:
         raise CustodiansError(f"{site} is none of the sites of the plan")
-    if exchange.get(name) is not None:
+    if exchange.has(name):
         exchange.put(name, content)
         return False
-    if exchange.get(RELEASE) is not None:
+    if exchange.has(RELEASE):
         raise CustodiansError("too late: the release is there, and nothing more is taken")
     if sent.kind in ("inputs", "member"):
         _check_joining(exchange, plan, sent, content)
@@ -140,7 +140,7 @@ def admit_file(exchange: Exchange, *, site: str, name: str, content: bytes) -> b
 
 
 def _check_joining(exchange: Exchange, plan: Plan, sent: SiteFile, content: bytes) -> None:
-    if exchange.get(ROSTER) is not None:
+    if exchange.has(ROSTER):
         raise CustodiansError(f"too late: the others go on without {sent.site}")
     if sent.kind == "inputs":
         inputs_from_bytes(content, columns=len(plan.input_names))
@@ -174,7 +174,6 @@ def _check_answering(exchange: Exchange, sent: SiteFile, content: bytes) -> None
     if sent.kind == "answer":
         read_answer(content, site=sent.site, request=digest, count=request.numbers)
         return
-    complete = exchange.get(question_file(sent.attempt, sent.number, COMPLETE))
-    if complete is None:
+    if not exchange.has(question_file(sent.attempt, sent.number, COMPLETE)):
         raise CustodiansError("not all that were asked have answered: masks stay closed")
     read_opening(content, site=sent.site, request=digest)

@@ -39,7 +39,7 @@ from cloakgp.custodians.files import (
 )
 from cloakgp.custodians.masks import open_sum
 from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
-from cloakgp.custodians.progress import Progress, latest_attempt, progress_of
+from cloakgp.custodians.progress import TO_DO, Progress, latest_attempt, progress_of
 from cloakgp.custodians.request import Request
 from cloakgp.data import InputRows
 from cloakgp.privacy.ask import StrategyBound
@@ -101,7 +101,7 @@ class Coordinator:
     @property
     def done(self) -> bool:
         """Whether the release is there."""
-        return self._exchange.get(RELEASE) is not None
+        return self._exchange.has(RELEASE)
 
     @property
     def progress(self) -> Progress:
@@ -140,7 +140,7 @@ class Coordinator:
         """
         content = self._exchange.get(RELEASE)
         if content is not None:
-            return _release_of(content)
+            return release_of(content)
         roster = self._close_roster(patience=patience, pause=pause)
         if not self.attempt:
             names = names_to_bytes(tuple(each.name for each in roster.members))
@@ -182,7 +182,7 @@ class Coordinator:
         for name in dropped:
             if name not in members:
                 raise CustodiansError(f"{name} is none of the sites that are asked")
-        if self._exchange.get(question_file(attempt, 1, COMPLETE)) is not None:
+        if self._exchange.has(question_file(attempt, 1, COMPLETE)):
             raise CustodiansError(
                 "all sites have answered a question, and its answer may be known: wait for them, "
                 "or make a new plan, which costs its own budget"
@@ -215,7 +215,7 @@ class Coordinator:
         check_colluding(self.plan.colluding, sites=len(names))
         wait = _Waiting(patience=patience, pause=pause)
         files = wait.for_files(
-            {name: member_file(name) for name in names}, self._exchange, to="join"
+            {name: member_file(name) for name in names}, self._exchange, to=TO_DO["join"]
         )
         members = tuple(Member.from_bytes(files[name]) for name in names)
         for name, member in zip(names, members, strict=True):
@@ -372,7 +372,7 @@ class CustodianRows:
 
     def _total(self, number: int, digest: str, *, count: int) -> bytes:
         """Wait for answers and for opened masks, and return the file of their sum."""
-        answers = self._files(number, answer_of, to="answer")
+        answers = self._files(number, answer_of, to=TO_DO["answer"])
         hidden = {}
         for site, content in answers.items():
             hidden[site] = read_answer(content, site=site, request=digest, count=count)
@@ -382,14 +382,15 @@ class CustodianRows:
         )
         self._put(number, COMPLETE, complete.to_bytes())
         seeds = {}
-        for site, content in self._files(number, opening_of, to="open their masks").items():
+        for site, content in self._files(number, opening_of, to=TO_DO["open"]).items():
             seeds[site] = read_opening(content, site=site, request=digest)
         total = Hidden.of(open_sum(hidden, seeds), request=digest).to_bytes()
         self._put(number, TOTAL, total)
         return total
 
 
-def _release_of(content: bytes) -> Release:
+def release_of(content: bytes) -> Release:
+    """Return the release of a file."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / RELEASE
         path.write_bytes(content)

@@ -20,4 +20,15 @@ class WaitingError(CustodiansError):
 
     def __init__(self, sites: Sequence[str], *, to: str) -> None:
         self.sites = tuple(sites)
-        super().__init__(f"waiting for {', '.join(self.sites)} to {to}")
+        super().__init__(waiting_for(self.sites, to=to))
+
+
+def waiting_for(sites: Sequence[str], *, to: str) -> str:
+    """Say for whom others wait.
+
+    Examples
+    --------
+    >>> waiting_for(["north"], to="join")
+    'waiting for north to join'
+    """
+    return f"waiting for {', '.join(sites)} to {to}"

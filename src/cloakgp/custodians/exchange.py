@@ -27,6 +27,9 @@ class Exchange(Protocol):
             A relative path, of letters, digits, dots, hyphens and slashes.
         """
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a file."""
+
     def put(self, name: str, content: bytes) -> None:
         """Write a file, unless it is there with the same content.
 
@@ -65,6 +68,10 @@ class FolderExchange:
         except FileNotFoundError:
             return None
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a file."""
+        return (self.path / name).is_file()
+
     def put(self, name: str, content: bytes) -> None:
         """Write a file in one step, unless it is there with the same content."""
         target = self.path / name
@@ -101,6 +108,10 @@ class MemoryExchange:
     def get(self, name: str) -> bytes | None:
         """Return the content of a file, None if there is none yet."""
         return self.files.get(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file."""
+        return name in self.files
 
     def put(self, name: str, content: bytes) -> None:
         """Keep a file, unless it is there with the same content."""

@@ -278,7 +278,7 @@ def names_from_bytes(content: bytes) -> tuple[str, ...]:
     """
     try:
         found = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise CustodiansError("the list of sites that are asked is damaged")

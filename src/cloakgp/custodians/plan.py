@@ -320,7 +320,7 @@ class Roster:
         try:
             found = json.loads(content)
             members = tuple(Member.from_bytes(json.dumps(each).encode()) for each in found)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise CustodiansError("the roster is damaged") from None
         return cls(members)
 
@@ -340,7 +340,7 @@ def read_json(content: bytes, kind: type[Any]) -> dict[str, Any]:
     """
     try:
         found = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or set(found) != {each.name for each in fields(kind)}:
         raise CustodiansError(

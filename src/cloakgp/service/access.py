@@ -63,6 +63,14 @@ ACCESS: Mapping[str, frozenset[Role]] = {
     "show_job": frozenset({_C, _P, _A}),
     "watch_job": frozenset({_C, _P, _A}),
     "cancel_job": frozenset({_C, _A}),
+    # Joint requests: custodians send files of theirs, never a row; the rows stay with them.
+    "begin_joint_request": frozenset({_C, _A}),
+    "list_joint_requests": frozenset({_C, _P, _A}),
+    "show_joint_request": frozenset({_C, _P, _A}),
+    "continue_joint_request": frozenset({_C, _A}),
+    "close_joint_request": frozenset({_C, _A}),
+    "read_joint_file": frozenset({_C, _A}),
+    "send_joint_file": frozenset({_C}),
     # Releases are public: a reader of one may predict from it.
     "list_releases": frozenset({_C, _P, _A, _R}),
     "show_release": frozenset({_C, _P, _A, _R}),

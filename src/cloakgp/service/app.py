@@ -31,14 +31,16 @@ from cloakgp.service.health import Readiness, Rounds
 from cloakgp.service.messages import ErrorMessage
 from cloakgp.service.metrics import Metrics, MetricsMiddleware
 from cloakgp.service.operations.jobs import unfinished_jobs
+from cloakgp.service.operations.joint_requests import open_joint_requests
 from cloakgp.service.pages import audits as audit_pages
 from cloakgp.service.pages import budgets, plans, signing
+from cloakgp.service.pages import joint_requests as joint_pages
 from cloakgp.service.pages import people as people_pages
 from cloakgp.service.pages import releases as release_pages
 from cloakgp.service.pages import requests as request_pages
 from cloakgp.service.pages import tables as table_pages
 from cloakgp.service.pages.base import problem_page
-from cloakgp.service.routes import administration, releases, requests, tables
+from cloakgp.service.routes import administration, joint_requests, releases, requests, tables
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import give_back_all
 
@@ -95,6 +97,8 @@ def create_app(
         await run_in_threadpool(give_back_all, service)
         for job in await run_in_threadpool(unfinished_jobs, service):
             service.dispatcher.submit(job)
+        for request in await run_in_threadpool(open_joint_requests, service):
+            service.dispatcher.coordinate(request)
         rounds.begin()
         if begin is not None:
             begin()
@@ -122,14 +126,19 @@ def create_app(
         administration.people_router,
         tables.router,
         requests.router,
+        joint_requests.router,
         releases.router,
         administration.ledger_router,
     ):
         app.include_router(router, prefix=PREFIX)
     app.include_router(_limited(tables.uploads, settings.upload), prefix=PREFIX)
+    app.include_router(_limited(joint_requests.files, settings.joint_body), prefix=PREFIX)
     app.include_router(_limited(releases.predictions, settings.predict_body), prefix=PREFIX)
     app.include_router(administration.plain)
-    for each in (signing, budgets, table_pages, plans, request_pages, release_pages, audit_pages):
+    for each in (
+        *(signing, budgets, table_pages, plans, request_pages, joint_pages, release_pages),
+        audit_pages,
+    ):
         app.include_router(each.router, include_in_schema=False)
     app.include_router(people_pages.router, include_in_schema=False)
     app.include_router(_limited(table_pages.uploads, settings.upload), include_in_schema=False)

@@ -71,14 +71,20 @@ class Dispatcher(Protocol):
     def submit(self, job: int) -> None:
         """Submit a job, and return at once."""
 
+    def coordinate(self, request: int) -> None:
+        """Go on with a joint request, and return at once."""
+
     def close(self) -> None:
         """End the dispatcher."""
 
 
 class NoDispatcher:
-    """Dispatcher that leaves jobs in the database, for a server to take up."""
+    """Dispatcher that leaves work in the database, for a server to take up."""
 
     def submit(self, job: int) -> None:
+        """Do nothing."""
+
+    def coordinate(self, request: int) -> None:
         """Do nothing."""
 
     def close(self) -> None:

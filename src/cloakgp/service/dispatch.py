@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cloakgp.data.dask.tasks import ALLOCATION
 from cloakgp.service.context import Dispatcher
+from cloakgp.service.coordinator import coordinate_request
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import work_on_job
 from cloakgp.utils.extras import extra
@@ -66,6 +68,10 @@ class ThreadDispatcher:
         """Submit a job."""
         self._pool.submit(work_on_job, self._settings, job, ending=self._ending.is_set)
 
+    def coordinate(self, request: int) -> None:
+        """Go on with a joint request."""
+        self._pool.submit(coordinate_request, self._settings, request)
+
     def close(self) -> None:
         """End the running job, or wait for it if noise was drawn; it stays in the database."""
         self._ending.set()
@@ -106,10 +112,11 @@ class DaskDispatcher:
 
     def submit(self, job: int) -> None:
         """Submit a job; if its worker dies, another takes it."""
-        future = self._client.submit(work_on_job, self._settings, job, pure=False)
-        with self._lock:
-            self._futures[future.key] = future
-        future.add_done_callback(self._ended)
+        self._submit(work_on_job, job)
+
+    def coordinate(self, request: int) -> None:
+        """Go on with a joint request; if its worker dies, another does."""
+        self._submit(coordinate_request, request)
 
     def close(self) -> None:
         """End the workers; jobs stay in the database."""
@@ -118,6 +125,12 @@ class DaskDispatcher:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+    def _submit(self, work: Callable[[Settings, int], None], number: int) -> None:
+        future = self._client.submit(work, self._settings, number, pure=False)
+        with self._lock:
+            self._futures[future.key] = future
+        future.add_done_callback(self._ended)
 
     def _ended(self, future: Any) -> None:
         if future.status == "error":

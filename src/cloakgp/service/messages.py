@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from cloakgp.custodians.progress import Stage
 from cloakgp.privacy.budgets import SMALLEST_DELTA, SMALLEST_EPSILON
 from cloakgp.privacy.spending import Unit
 from cloakgp.service.access import Role
@@ -39,6 +40,7 @@ Text = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$
 # The largest ε of one release: beyond it, a guess is wrong once in 10⁸ times, and designs and
 # accounting take minutes.
 LARGEST_EPSILON = 20.0
+MOST_INDUCING = 5000
 # Beyond these ends, sums lose their meaning.
 Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=LARGEST_EPSILON, allow_inf_nan=False)]
 Total = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
@@ -323,7 +325,7 @@ class Choices(Message):
     noise: Name = Field(default=AUTO, description="A noise, or auto for the best by forecast.")
     criterion: Name = "bayes"
     learn: Literal["map", "average", "none"] = "map"
-    inducing: Annotated[int, Field(ge=1, le=5000)] | Literal["auto"] | None = None
+    inducing: Annotated[int, Field(ge=1, le=MOST_INDUCING)] | Literal["auto"] | None = None
     lengthscale: list[Positive] = []
     signal_variance: Positive | None = None
     noise_variance: Positive | None = None
@@ -454,6 +456,73 @@ class RequestView(View):
     created: datetime
     job: JobView | None
     release: int | None
+
+
+class NewJointRequest(Message):
+    """A request for one release of the rows of several custodians."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "plan": "{…}",
+                    "people": {"north": "nora", "south": "samir"},
+                    "purpose": "figure 3",
+                }
+            ]
+        }
+    )
+
+    plan: Annotated[str, StringConstraints(max_length=1_000_000, pattern=r"^[^\x00]*$")] = Field(
+        description="The file of the plan, as `cloakgp custodians plan` writes it."
+    )
+    people: dict[Name, Name] = Field(
+        default={},
+        description="Who each site of the plan is; a site that is left out is the person of its "
+        "name. All of them are custodians.",
+    )
+    purpose: Annotated[Line, StringConstraints(min_length=1)]
+
+
+class WithoutSites(Message):
+    """Sites without which the others go on."""
+
+    without: list[Name] = []
+
+
+class JointSiteView(Message):
+    """A custodian of a joint request."""
+
+    name: str
+    person: str
+    rows: int | None = Field(description="Of their table, once they have joined.")
+    missing: bool = Field(description="Whether the others wait for them.")
+
+
+class JointRequestView(View):
+    """A request for one release of several custodians, and who comes next."""
+
+    id: int
+    person: str
+    purpose: str
+    created: datetime
+    closed: bool
+    output: str
+    inputs: list[str]
+    epsilon: float
+    delta: float
+    colluding: int
+    plan_digest: str
+    roster_digest: str = Field(description="Empty before all have joined.")
+    stage: Stage = Field(
+        description="What sites do next; collect if the service comes next; done at the end."
+    )
+    attempt: int
+    question: int
+    asked: list[str] = Field(description="The sites that are to do it.")
+    missing: list[str] = Field(description="Those of them who have not.")
+    sites: list[JointSiteView]
+    problem: str = Field(description="Why the service cannot go on; empty if it can.")
 
 
 class ReleaseView(View):

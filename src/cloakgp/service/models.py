@@ -17,6 +17,7 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     Text,
     UniqueConstraint,
@@ -51,6 +52,7 @@ class Base(DeclarativeBase):
         int: BigInteger,
         float: Float,
         bool: Boolean,
+        bytes: LargeBinary,
         list[str]: JSON,
         dict[str, Any]: JSON,
     }
@@ -277,6 +279,51 @@ class MadeRelease(Numbered):
     created: Mapped[int] = mapped_column(default=now)
 
     request: Mapped[Request] = relationship(lazy="joined")
+
+
+class JointRequest(Numbered):
+    """A request for one release of the rows of several custodians, which are not here."""
+
+    __tablename__ = "service_joint_requests"
+
+    person_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
+    purpose: Mapped[str]
+    # Of its plan.
+    digest: Mapped[str]
+    # Why the coordinator cannot go on; empty if it can.
+    problem: Mapped[str] = mapped_column(default="")
+    created: Mapped[int] = mapped_column(default=now)
+    closed: Mapped[int | None]
+
+    person: Mapped[Person] = relationship(lazy="joined")
+    sites: Mapped[list[JointSite]] = relationship(order_by="JointSite.name")
+
+
+class JointSite(Base):
+    """A custodian of a joint request, by the name that its plan has for them."""
+
+    __tablename__ = "service_joint_sites"
+
+    request_id: Mapped[int] = mapped_column(
+        ForeignKey("service_joint_requests.id"), primary_key=True
+    )
+    name: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
+
+    person: Mapped[Person] = relationship(lazy="joined")
+
+
+class JointFile(Base):
+    """A file that custodians and coordinator of a joint request exchange; it is never changed."""
+
+    __tablename__ = "service_joint_files"
+
+    request_id: Mapped[int] = mapped_column(
+        ForeignKey("service_joint_requests.id"), primary_key=True
+    )
+    name: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[bytes]
+    created: Mapped[int] = mapped_column(default=now)
 
 
 class Probe(Numbered):

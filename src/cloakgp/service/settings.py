@@ -204,7 +204,7 @@ class Settings:
         Processes of its own cluster; with 0, jobs run in a thread of the server.
     rates : mapping
         In the place of those of `RATES`.
-    body, predict_body, upload : int
+    body, predict_body, joint_body, upload : int
         The largest requests, in bytes.
     rows : int
         The most rows of one prediction.
@@ -256,6 +256,7 @@ class Settings:
     rates: Mapping[str, str] = field(default_factory=dict)
     body: int = MIB
     predict_body: int = 8 * MIB
+    joint_body: int = 64 * MIB
     upload: int = 1024 * MIB
     rows: int = 20_000
     plans: int = 2

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
+from services import looked_at
 
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.engines import make_engine, parse_url
-from cloakgp.service.database import VERSION_TABLE, ServiceDatabase
+from cloakgp.service.database import ServiceDatabase
 from cloakgp.service.models import Base
-
-
-def looked_at(connection):
-    """Columns with their kinds, and keys, of every table of the service."""
-    found = sa.inspect(connection)
-    return {
-        name: (
-            [
-                (each["name"], type(each["type"]).__name__, each["nullable"])
-                for each in found.get_columns(name)
-            ],
-            found.get_pk_constraint(name)["constrained_columns"],
-            sorted(str(each["constrained_columns"]) for each in found.get_foreign_keys(name)),
-            sorted(str(each["column_names"]) for each in found.get_unique_constraints(name)),
-        )
-        for name in found.get_table_names()
-        if name.startswith("service_") and name != VERSION_TABLE
-    }
 
 
 def test_migrations_make_the_tables_of_the_models(any_url, tmp_path):

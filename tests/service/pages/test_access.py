@@ -7,7 +7,7 @@ import re
 import pytest
 from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
-from services import register, work_as, write_people
+from services import begin_joint, register, work_as, write_people
 from visitors import Page
 
 from cloakgp.service.access import ACCESS, Role
@@ -35,6 +35,8 @@ SEEN = {
     "/tables/1/request?epsilon=0.5&delta=1e-6": "make_request",
     "/requests": "list_requests",
     "/requests/1": "show_request",
+    "/joint-requests": "list_joint_requests",
+    "/joint-requests/1": "show_joint_request",
     "/releases": "list_releases",
     "/releases/1": "show_release",
     "/releases/1/answer": "predict_release",
@@ -61,6 +63,8 @@ SENT = {
     "/requests/99/reject": "reject_request",
     "/requests/99/withdraw": "withdraw_request",
     "/requests/99/jobs/99/cancel": "cancel_job",
+    "/joint-requests/99/continue": "continue_joint_request",
+    "/joint-requests/99/close": "close_joint_request",
     "/releases/99/table": "predict_table",
     "/ledger": "verify_ledger",
     "/people": "add_person",
@@ -94,6 +98,7 @@ def full(service, tokens, tmp_path):
     asked = NewRequest(table=table.id, choices=choices, purpose="a test")
     made = make_request(work_as(service, tokens[Role.ANALYST]), asked)
     assert made.job.state in ("queued", "done")
+    begin_joint(service, tokens[Role.ANALYST])
     return service
 
 

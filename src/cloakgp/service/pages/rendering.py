@@ -29,7 +29,7 @@ STATIC = {
     "icon.svg": "image/svg+xml",
 }
 # Folders of pages that belong to another entry of the menu.
-ELSEWHERE = {"/tables": "/budgets", "/add-table": "/budgets"}
+ELSEWHERE = {"/tables": "/budgets", "/add-table": "/budgets", "/joint-requests": "/requests"}
 # The menu in its order: address, label, and operation that a reader must be allowed.
 MENU = (
     ("/budgets", "Budgets", "list_accounts"),
