@@ -8,11 +8,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from services import add_custodians, add_people, opened, serving
 from typer.testing import CliRunner
 
 from cloakgp import Release
 from cloakgp.cli import app
 from cloakgp.ledger import Ledger
+from cloakgp.service.app import create_app
 
 PLAN = [
     *("plan", "shared", "--output", "height", "--inputs", "age", "--sites", "north,south"),
@@ -202,3 +204,109 @@ def test_a_release_of_classes(folder):
         step()
         run("collect", "shared", "-o", "release.cloak")
     assert Release.load(folder / "release.cloak").classes == ("no", "yes")
+
+
+# On a service.
+
+
+@pytest.fixture
+def office(folder, monkeypatch):
+    """A service that answers, and tokens of two custodians and an analyst."""
+    monkeypatch.setenv("CLOAKGP_LEDGER_HOME", str(folder / "home"))
+    service = opened(str(folder / "people.db"), folder)
+    tokens = {**add_custodians(service, "north", "sami"), **add_people(service)}
+    with serving(create_app(service)) as place:
+        yield place, tokens
+
+
+@pytest.fixture
+def act(office, monkeypatch):
+    """Run a command as somebody."""
+
+    def acted(who, *words):
+        monkeypatch.setenv("CLOAKGP_TOKEN", office[1][who])
+        return " ".join(run(*words).output.split())
+
+    return acted
+
+
+def planned(office, act, *more):
+    words = [office[0] if word == "shared" else word for word in PLAN]
+    told = act("analyst", *words, "--people", "south=sami", *more)
+    return told, f"{office[0]}/joint-requests/1"
+
+
+def answered(act, who, site, place, *more):
+    return act(who, "answer", place, f"{site}.csv", "--site", site, "--own", f"own-{site}", *more)
+
+
+def test_a_release_by_a_service(office, act, folder):
+    """The same commands, with the address of a request in the place of a folder."""
+    told, place = planned(office, act, "--purpose", "figure 3")
+    assert f"Wrote the plan to {place}: " in told
+    digest = told.partition(f"{place}: ")[2][:19]
+    assert f"Joined: the plan {digest}" in answered(act, "north", "north", place)
+    assert "waiting for south to join" in act("analyst", "collect", place)
+    told = answered(act, "sami", "south", place)
+    assert "Joined" in told
+    assert "Answered" in told
+    shown = act("north", "show", place)
+    assert "next: waiting for north to answer" in shown
+    roster = shown.partition("roster: ")[2][:19]
+    # The service goes on at once when all have answered.
+    told = answered(act, "north", "north", place, "--agreed", roster)
+    assert "Answered" in told
+    assert "Opened" in told
+    assert "next: waiting for south to open their masks" in act("analyst", "show", place)
+    assert "Opened" in answered(act, "sami", "south", place)
+    told = act("analyst", "collect", place, "-o", "release.cloak")
+    assert "60 rows, 1-differentially private" in told
+    assert Release.load(folder / "release.cloak").n_rows == 60
+    assert "The release is there" in answered(act, "sami", "south", place)
+    assert "next: the release is there" in act("sami", "show", place)
+
+
+def test_a_custodian_who_does_not_join_a_service_is_left_out(office, act):
+    add = [word.replace("north,south", "north,south,custodian") for word in PLAN]
+    words = [office[0] if word == "shared" else word for word in add]
+    act("analyst", *words, "--people", "south=sami")
+    place = f"{office[0]}/joint-requests/1"
+    answered(act, "north", "north", place)
+    answered(act, "sami", "south", place)
+    told = act("analyst", "collect", place, "--without", "custodian")
+    assert "Going on without custodian" in told
+    for _ in range(2):
+        answered(act, "north", "north", place)
+        answered(act, "sami", "south", place)
+    assert "60 rows" in act("analyst", "collect", place, "-o", "release.cloak")
+
+
+def test_a_ledger_of_the_custodian_counts_at_a_service(office, act, folder):
+    ledger = Ledger.create(folder / "own.db")
+    ledger.open_account("patients", epsilon=1.0, delta=0.0)
+    _, place = planned(office, act)
+    for _ in range(3):
+        answered(act, "north", "north", place, "--ledger", "own.db", "--account", "patients")
+        answered(act, "sami", "south", place)
+    assert "60 rows" in act("analyst", "collect", place, "-o", "release.cloak")
+    [standing] = ledger.standings()
+    assert standing.used == pytest.approx(1.0)
+    assert standing.open == ()
+
+
+def test_what_a_service_refuses_is_told_plainly(office, act):
+    _, place = planned(office, act)
+    assert "a valid token is needed" in act_with(act, office, "nonsense", "show", place)
+    assert "no such joint request" in act("north", "show", f"{office[0]}/joint-requests/7")
+    assert "is no address" in act("north", "show", f"{office[0]}/joint-requests/seven")
+    assert "no file that north writes" in answered(act, "north", "south", place)
+    assert "none of the custodians" in answered(act, "custodian", "north", place)
+    assert "go with a service" in act("north", *PLAN, "--purpose", "more")
+    words = [office[0] if word == "shared" else word for word in PLAN]
+    assert "no custodian 'south'" in act("analyst", *words)
+    assert "names who each custodian is" in act("analyst", *words, "--people", "south")
+
+
+def act_with(act, office, token, *words):
+    office[1]["stranger"] = token
+    return act("stranger", *words)

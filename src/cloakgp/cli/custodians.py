@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from cloakgp.client import Client
     from cloakgp.custodians import Coordinator, Plan, Site
     from cloakgp.custodians.exchange import Exchange
+    from cloakgp.custodians.progress import Progress
     from cloakgp.data import FileRows
     from cloakgp.release import Release
 
@@ -29,6 +33,7 @@ custodians = typer.Typer(
     "with a share of the noise, under masks that cancel.",
 )
 
+JOINT = re.compile(r"(?P<service>.+)/joint-requests/(?P<request>[0-9]{1,15})")
 # Of the disk, before anybody is asked.
 RESERVED_BYTES = 2**24
 # Seconds between two looks at a service, and in which it goes on where nobody is missing.
@@ -115,12 +120,14 @@ def plan(
         colluding=colluding,
     )
     if is_address(place):
-        client, _ = service_of(place)
-        begun = client.begin_joint(
-            made.to_bytes().decode(),
-            purpose=purpose or f"{output} of {sites}",
-            people=_people(people),
-        )
+        from cloakgp.client import Client
+
+        with Client(place) as client:
+            begun = client.begin_joint(
+                made.to_bytes().decode(),
+                purpose=purpose or f"{output} of {sites}",
+                people=_people(people),
+            )
         place = f"{place.rstrip('/')}/joint-requests/{begun.id}"
     elif people or purpose:
         raise ValueError("--people and --purpose go with a service")
@@ -173,17 +180,19 @@ def answer(
     from cloakgp.custodians import Coordinator, Site
     from cloakgp.custodians.coordinator import POLL
 
-    exchange = exchange_at(place)
-    coordinator = Coordinator(exchange)
     counted = None
     if ledger:
         from cloakgp.ledger import Ledger
 
         counted = Ledger(ledger)
-    rows = _rows(table, coordinator.plan, missing_output=missing_output)
-    made = Site(site, rows, exchange, own, ledger=counted, account=account, agreed=agreed)
-    poll = SERVICE_POLL if is_address(place) else POLL
-    _step_until_done(made, coordinator, wait=wait, poll=poll)
+    with reach(place) as reached:
+        coordinator = Coordinator(reached.exchange)
+        rows = _rows(table, coordinator.plan, missing_output=missing_output)
+        made = Site(
+            site, rows, reached.exchange, own, ledger=counted, account=account, agreed=agreed
+        )
+        poll = POLL if reached.client is None else SERVICE_POLL
+        _step_until_done(made, coordinator, wait=wait, poll=poll)
 
 
 @custodians.command()
@@ -203,22 +212,23 @@ def collect(
 ) -> None:
     """Ask all custodians, and make the release. The coordinator runs it again, or with --wait."""
     from cloakgp.cli.progress import reporting
-    from cloakgp.custodians import Coordinator, FolderExchange
+    from cloakgp.custodians import Coordinator
     from cloakgp.report.describe import headline
     from cloakgp.utils.names import DEFAULT_GAP
 
     names = texts.names(without, example="north,south") if without else ()
-    if is_address(place):
-        release = _collect_at_service(place, without=names, wait=wait)
-    else:
-        coordinator = Coordinator(FolderExchange(place))
-        if names and coordinator.roster is None:
-            coordinator.close_roster(without=names)
-        elif names:
-            coordinator.begin_without(names)
-        _say_without(names)
-        with reporting("asking the custodians", gap=DEFAULT_GAP) as reporter:
-            release = coordinator.collect(patience=wait, on_step=reporter.step)
+    with reach(place) as reached:
+        if reached.client is not None:
+            release = _collect_at_service(reached.client, reached.request, without=names, wait=wait)
+        else:
+            coordinator = Coordinator(reached.exchange)
+            if names and coordinator.roster is None:
+                coordinator.close_roster(without=names)
+            elif names:
+                coordinator.begin_without(names)
+            _say_without(names)
+            with reporting("asking the custodians", gap=DEFAULT_GAP) as reporter:
+                release = coordinator.collect(patience=wait, on_step=reporter.step)
     if to is not None:
         with reserve_file(to, size=RESERVED_BYTES) as reserved:
             reserved.write(release.to_bytes())
@@ -232,30 +242,27 @@ def collect(
 def show(place: Place) -> None:
     """Show what was agreed: the plan, and the custodians who joined, by their digests."""
     from cloakgp.custodians import Coordinator
-    from cloakgp.custodians.progress import progress_from
 
-    coordinator = Coordinator(exchange_at(place))
+    with reach(place) as reached:
+        _show(Coordinator(reached.exchange), reached)
+
+
+def _show(coordinator: Coordinator, reached: Reached) -> None:
     made, roster = coordinator.plan, coordinator.roster
-    progress = coordinator.progress
-    if is_address(place):
-        client, request = service_of(place)
-        # The service shows others' files to nobody.
-        progress = progress_from(vars(client.joint_request(request)))
     epsilon, delta = made.budget
     say(f"plan: {_agreed(made.digest)}")
     say(f"  {made.output_name} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
     say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
     if roster is None:
         say("roster: not closed yet")
-        say(f"next: {progress.words}")
-        return
-    say(f"roster: {_agreed(roster.digest)}")
-    for member in roster.members:
-        say(f"  {member.name}: {member.rows:,} rows, key {member.key[:16]}")
+    else:
+        say(f"roster: {_agreed(roster.digest)}")
+        for member in roster.members:
+            say(f"  {member.name}: {member.rows:,} rows, key {member.key[:16]}")
     if coordinator.members:
         asked = ", ".join(coordinator.members)
         say(f"asked, in attempt {coordinator.attempt}: {asked}")
-    say(f"next: {progress.words}")
+    say(f"next: {reached.progress(coordinator).words}")
 
 
 def _say_without(names: Sequence[str]) -> None:
@@ -263,7 +270,9 @@ def _say_without(names: Sequence[str]) -> None:
         say(f"Going on without {', '.join(names)}.", style="yellow")
 
 
-def _collect_at_service(place: str, *, without: Sequence[str], wait: float) -> Release:
+def _collect_at_service(
+    client: Client, request: int, *, without: Sequence[str], wait: float
+) -> Release:
     """Let the service go on, wait for it and for custodians, and return the release."""
     import time
 
@@ -271,7 +280,6 @@ def _collect_at_service(place: str, *, without: Sequence[str], wait: float) -> R
     from cloakgp.custodians.exchange import RELEASE
     from cloakgp.custodians.progress import progress_from
 
-    client, request = service_of(place)
     seen = client.joint_request(request)
     if seen.stage != "done" and (without or seen.stage == "collect"):
         seen = client.continue_joint(request, without=without)
@@ -289,6 +297,61 @@ def _collect_at_service(place: str, *, without: Sequence[str], wait: float) -> R
     return release_of(client.read_joint_file(request, RELEASE))
 
 
+@dataclass(frozen=True)
+class Reached:
+    """Where custodians exchange their files.
+
+    Attributes
+    ----------
+    exchange : Exchange
+    client : Client or None
+        Of a service; None for a folder.
+    request : int
+        Number of the joint request there.
+    """
+
+    exchange: Exchange
+    client: Client | None = None
+    request: int = 0
+
+    def progress(self, coordinator: Coordinator) -> Progress:
+        """Return who comes next, which a service tells: it shows others' files to nobody."""
+        from cloakgp.custodians.progress import progress_from
+
+        if self.client is None:
+            return coordinator.progress
+        return progress_from(vars(self.client.joint_request(self.request)))
+
+
+@contextmanager
+def reach(place: str) -> Iterator[Reached]:
+    """Reach a folder, or a joint request on a service.
+
+    Raises
+    ------
+    ValueError
+        If an address is none of a joint request, there is no token, or the service refuses.
+    """
+    if not is_address(place):
+        from cloakgp.custodians import FolderExchange
+
+        yield Reached(FolderExchange(place))
+        return
+    found = JOINT.fullmatch(place.rstrip("/"))
+    if found is None:
+        raise ValueError(
+            f"{place!r} is no address of a joint request: it looks like "
+            "https://releases.example.org/joint-requests/3"
+        )
+    from cloakgp.client import Client
+
+    with Client(found["service"]) as client:
+        request = int(found["request"])
+        # Told apart from a request without files.
+        client.joint_request(request)
+        yield Reached(client.exchange(request), client, request)
+
+
 def is_address(place: str) -> bool:
     """Return whether a place is the address of a service, and no folder.
 
@@ -298,38 +361,6 @@ def is_address(place: str) -> bool:
     (True, False)
     """
     return place.startswith(("https://", "http://"))
-
-
-def service_of(place: str) -> tuple[Client, int]:
-    """Return the client of a service, and the number of the joint request of an address.
-
-    Raises
-    ------
-    ValueError
-        If there is no token, or the address is none of a joint request.
-    """
-    from cloakgp.client import Client
-
-    address, _, number = place.rstrip("/").partition("/joint-requests")
-    return Client(address), int(number.removeprefix("/")) if number else 0
-
-
-def exchange_at(place: str) -> Exchange:
-    """Return the exchange at a place.
-
-    Raises
-    ------
-    ValueError
-        If a service has no such joint request.
-    """
-    from cloakgp.custodians import FolderExchange
-
-    if not is_address(place):
-        return FolderExchange(place)
-    client, request = service_of(place)
-    # Told apart from a request without files.
-    client.joint_request(request)
-    return client.exchange(request)
 
 
 def _people(text: str) -> dict[str, str]:

@@ -213,7 +213,7 @@ def test_whoever_is_not_in_the_request_sends_nothing(wards):
     wards.take_back(name)
     wards.tokens |= add_custodians(wards.service, "south")
     for stranger in ("south", "analyst"):
-        refused(wards, stranger, name, content, r"no such joint request|roles do not allow")
+        refused(wards, stranger, name, content, r"none of the custodians|roles do not allow")
     refused(wards, "east", name, content, "no file that east writes")
     for file in ("total.json", "complete.json", "request.cloak"):
         refused(wards, "west", FIRST + file, b"{}", "no file that west writes")

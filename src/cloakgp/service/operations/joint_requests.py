@@ -37,6 +37,7 @@ from cloakgp.service.messages import (
 from cloakgp.service.models import JointRequest, JointSite, Person, now
 
 MOST_SITES = 100
+NO_PART = "you are none of the custodians of this request"
 CLOSED = "the request is closed: nothing more is taken"
 
 
@@ -164,6 +165,8 @@ def read_joint_file(work: Work, request: Id, name: str) -> bytes:
     ------
     NotFoundError
         If there is none yet, or it is another's.
+    ForbiddenError
+        If one does not take part.
     """
     with work.database.reading() as session:
         row = _check_part(work, session.get(JointRequest, request))
@@ -200,7 +203,7 @@ def send_joint_file(work: Work, request: Id, name: str, *, content: bytes) -> No
         row = _check_part(work, lock_joint_request(session, request))
         own = [site.name for site in row.sites if site.person_id == work.actor.id]
         if not own:
-            raise ForbiddenError("you are none of the custodians of this request")
+            raise ForbiddenError(NO_PART)
         exchange = DatabaseExchange(session, request)
         # What was taken before the end may be sent again, as an answer may be lost on its way.
         if row.closed is not None and exchange.get(name) != content:
@@ -273,7 +276,7 @@ def _check_seen(work: Work, row: JointRequest | None) -> JointRequest:
 def _check_part(work: Work, row: JointRequest | None) -> JointRequest:
     seen = _check_seen(work, row)
     if work.actor.id not in (seen.person_id, *(site.person_id for site in seen.sites)):
-        raise NotFoundError("joint request")
+        raise ForbiddenError(NO_PART)
     return seen
 
 
