@@ -1,0 +1,128 @@
+"""Pages of joint requests: who has answered, who is missing, what to run next, and the way on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from services import begin_joint, work_as
+from small_plans import rows_of
+
+from cloakgp.custodians import Site
+from cloakgp.service.access import Role
+from cloakgp.service.errors import NotFoundError
+from cloakgp.service.operations.joint_requests import read_joint_file, send_joint_file
+
+
+class Sent:
+    """The exchange of a site, by the operations of the service."""
+
+    def __init__(self, work, request):
+        self.work, self.request = work, request
+
+    def get(self, name):
+        try:
+            return read_joint_file(self.work, self.request, name)
+        except NotFoundError:
+            return None
+
+    def has(self, name):
+        return self.get(name) is not None
+
+    def put(self, name, content):
+        send_joint_file(self.work, self.request, name, content=content)
+
+
+@pytest.fixture
+def begun(service, tokens, tmp_path):
+    """A request of north and south: its number, and the sites."""
+    view, owners = begin_joint(service, tokens[Role.ANALYST])
+    sites = {
+        name: Site(
+            name,
+            rows_of(part, parts=2),
+            Sent(work_as(service, token), view.id),
+            tmp_path / "own" / name,
+        )
+        for part, (name, token) in enumerate(owners.items())
+    }
+    return view.id, sites, owners
+
+
+def words_of(answer):
+    assert answer.status_code == 200, answer.text
+    text = re.sub(r"<[^>]+>", " ", answer.text.partition("<main")[2])
+    return " ".join(text.split())
+
+
+def test_the_state_and_what_to_run_next(visit, begun):
+    request, sites, owners = begun
+    analyst, page = visit(Role.ANALYST), f"/joint-requests/{request}"
+    shown = words_of(analyst.get(page))
+    assert "waits for north, south" in shown
+    assert shown.count("has to join") == 2
+    assert f"cloakgp custodians answer http://127.0.0.1{page} SITE.csv --site SITE" in shown
+    sites["north"].step()
+    shown = words_of(analyst.get(page))
+    assert "north north 15 has joined" in shown
+    assert "south south not known yet has to join" in shown
+    assert "Roster not closed yet" in shown
+    sites["south"].step()
+    shown = words_of(analyst.get(page))
+    assert "has answered question 1" in shown
+    assert "north north 15 has to answer" in shown
+    assert re.search(r"Roster [0-9a-f]{4} [0-9a-f]{4} [0-9a-f]{4} [0-9a-f]{4} : compare", shown)
+    own = words_of(visit(Role.CUSTODIAN, owners["north"]).get(page))
+    assert "north.csv --site north --own own-north" in own
+    sites["north"].step()
+    assert "south south 15 has to open the mask" in words_of(analyst.get(page))
+    sites["south"].step()
+    shown = words_of(analyst.get(page))
+    assert "the release is there" in shown
+    assert f"cloakgp custodians collect http://127.0.0.1{page} -o release.cloak" in shown
+    assert "Close it" not in shown
+    assert "the release is there" in words_of(analyst.get("/joint-requests"))
+    assert "joint requests" in words_of(analyst.get("/requests"))
+
+
+def test_going_on_without_a_site(visit, begun):
+    request, sites, _ = begun
+    analyst, page = visit(Role.ANALYST), f"/joint-requests/{request}"
+    sites["south"].step()
+    (form,) = [
+        each
+        for each in analyst.page(page).forms
+        if each["attributes"]["action"].endswith("continue")
+    ]
+    assert form["fields"]["without"] == "north"
+    told = analyst.send(f"{page}/continue", {"without": ["north"]})
+    # One site alone protects nobody from the other: one may work together with the service.
+    assert told.status_code == 409
+    assert "may work together" in told.text
+    sites["north"].step()
+    assert "Go on without some" in words_of(analyst.get(page))
+
+
+def test_closing_it(visit, begun):
+    request, sites, owners = begun
+    page = f"/joint-requests/{request}"
+    stranger = visit(Role.CUSTODIAN, owners["north"])
+    assert "Close it" not in words_of(stranger.get(page))
+    assert stranger.send(f"{page}/close").status_code == 404
+    analyst = visit(Role.ANALYST)
+    shown = words_of(analyst.send(f"{page}/close"))
+    assert "it was closed" in shown
+    assert "closed" in words_of(analyst.get("/joint-requests"))
+    with pytest.raises(Exception, match="the request is closed"):
+        sites["north"].step()
+
+
+def test_others_see_that_it_is_there_and_analysts_their_own(visit, service, begun):
+    from services import add_everything
+
+    request = begun[0]
+    for role in (Role.CUSTODIAN, Role.APPROVER):
+        assert "a test" in words_of(visit(role).get("/joint-requests"))
+    assert visit(Role.READER).get(f"/joint-requests/{request}").status_code == 403
+    other = visit(Role.ANALYST, add_everything(service))
+    assert other.get(f"/joint-requests/{request}").status_code == 200
