@@ -310,9 +310,9 @@ def test_a_cohort_that_is_counted_as_another_is_found(ledger):
     opened.close(failed=False)
     assert people.standing.epsilon_if_fixed == pytest.approx(0.5, rel=1e-3)
     assert ledger.verify().sound
-    amounts = projection.drawn_by_cohort(row_of(ledger, opened.number)["drawn"])
+    amounts = projection.amounts_from(row_of(ledger, opened.number)["drawn"], alone="0")
     assert list(amounts) == ["0", "1"]
-    moved = projection.drawn_text({"0": amounts["0"], "1": amounts["0"], "2": amounts["0"]})
+    moved = projection.amounts_text({"0": amounts["0"], "1": amounts["0"], "2": amounts["0"]})
     with ledger.database.writing() as writing:
         writing.rows.put("charges", {**row_of(ledger, opened.number), "drawn": moved})
     assert any("charges" in finding for finding in ledger.verify().findings)

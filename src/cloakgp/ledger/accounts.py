@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,6 +66,9 @@ class Standing:
     limit : (float, float)
         (ε, δ).
     spent : Amount
+        On anybody: the largest over cohorts, part by part.
+    spent_by : mapping of str to Amount
+        On the people of each cohort; on everybody else under "".
     open : tuple of int
         Open charges: of running calls, or of processes that died. They count.
     charges : int
@@ -76,6 +79,7 @@ class Standing:
     unit: str
     limit: Budget
     spent: Amount
+    spent_by: Mapping[str, Amount]
     open: tuple[int, ...]
     charges: int
 
@@ -160,6 +164,8 @@ class Account:
         See `publish`.
     resumed : int or None
         Number of the open charge that the next call goes on with.
+    cohort : str
+        Of an attached column (`attach`): charges are about its people alone. Empty for everybody.
 
     Examples
     --------
@@ -183,6 +189,7 @@ class Account:
     approved_by: str = ""
     key: str | None = None
     resumed: int | None = None
+    cohort: str = ""
     _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -231,11 +238,20 @@ class Account:
                 )
             account = checked_account(name, rows)
         check_unit(account["unit"], spender.unit, name=name)
+        if self.cohort not in projection.amounts_of(account):
+            raise LedgerError(
+                f"nobody has said who the people of {self.cohort!r} are: attach its column as one "
+                "of a cohort"
+            )
         return LedgerCharge(
             self.database,
             spender,
             purpose=Purpose(
-                account=name, text=self.purpose, key=self.key, approved_by=self.approved_by
+                account=name,
+                text=self.purpose,
+                key=self.key,
+                approved_by=self.approved_by,
+                cohort=self.cohort,
             ),
             note={
                 "columns": [row["name"] for row in found if row["account"] == name],
@@ -245,7 +261,7 @@ class Account:
         )
 
     @forget_on_failure
-    def attach(self, y: ArrayLike, *, column: str) -> None:
+    def attach(self, y: ArrayLike, *, column: str, cohort: str = "") -> None:
         """Attach a private column, which the ledger recognises from now on.
 
         The caller does not learn whether it is attached already, to this account or another: that
@@ -257,6 +273,11 @@ class Account:
             Private. A mark of its keyed fingerprint is kept, and nothing else of it.
         column : str
             Its name.
+        cohort : str
+            A name for its people, if the caller says that none of them is in another cohort of the
+            account. Charges about one cohort and about another then do not add up: everybody pays
+            for those about their own, and about everybody (`cloakgp.privacy.cohorts`). The entry
+            has this word, and who gave it; no ledger can show that it is right.
 
         Raises
         ------
@@ -279,6 +300,7 @@ class Account:
                 note={"elsewhere": elsewhere(found, account=self.name)},
                 account=self.name,
                 column=column,
+                **({"cohort": cohort} if cohort else {}),
                 **mark,
             )
 
@@ -422,6 +444,7 @@ def standing_of(name: str, connection: Connection) -> Standing:
         unit=row["unit"],
         limit=(float.fromhex(row["epsilon"]), float.fromhex(row["delta"])),
         spent=projection.amount_of(row),
+        spent_by=projection.amounts_of(row),
         open=tuple(one["number"] for one in charges if one["state"] == projection.OPEN),
         charges=len(charges),
     )

@@ -47,12 +47,15 @@ class Purpose:
         Of one release; no two charges of an account have the same.
     approved_by : str
         The approver, if approval was needed.
+    cohort : str
+        Of the account, whose people alone it is about; empty for everybody.
     """
 
     account: str
     text: str = ""
     key: str | None = None
     approved_by: str = ""
+    cohort: str = ""
 
 
 class LedgerCharge:
@@ -190,6 +193,7 @@ class LedgerCharge:
             purpose=self._purpose.text,
             approved_by=writing.pseudonym(approver) if approver else None,
             key=key,
+            **({"cohort": self._purpose.cohort} if self._purpose.cohort else {}),
             **self._about,
             **held.numbers,
         )

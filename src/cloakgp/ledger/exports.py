@@ -25,7 +25,7 @@ from cloakgp.ledger.ledger import Ledger
 FIELDS = (
     *("number", "when", "who", "kind", "account", "charge", "purpose", "call", "unit", "people"),
     *("mechanism", "epsilon", "delta", "mu", "pure_epsilon", "pure_mu", "answers", "coarseness"),
-    *("column", "approved_by", "draws", "release", "key", "reason", "version"),
+    *("column", "cohort", "approved_by", "draws", "release", "key", "reason", "version"),
     *("digest", "signature"),
 )
 # Places where a spreadsheet could take text for a formula: its beginning, and after a separator of

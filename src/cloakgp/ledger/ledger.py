@@ -146,7 +146,9 @@ class Ledger:
         """
         return self.database.keys.key(head["key_check"])
 
-    def account(self, name: str, *, purpose: str = "", approved_by: str = "") -> Account:
+    def account(
+        self, name: str, *, purpose: str = "", approved_by: str = "", cohort: str = ""
+    ) -> Account:
         """Return an account, to be opened by ``with``.
 
         Parameters
@@ -156,6 +158,8 @@ class Ledger:
             Stands in every charge.
         approved_by : str
             The approver, if approval was needed.
+        cohort : str
+            Of `Account.attach`: charges are about its people alone.
 
         Raises
         ------
@@ -164,7 +168,13 @@ class Ledger:
         """
         with self.database.reading() as connection:
             checked_account(name, TableStore(connection))
-        return Account(database=self.database, name=name, purpose=purpose, approved_by=approved_by)
+        return Account(
+            database=self.database,
+            name=name,
+            purpose=purpose,
+            approved_by=approved_by,
+            cohort=cohort,
+        )
 
     def any_account(self, purpose: str = "") -> Account:
         """Return the account to which a table is attached, to be opened by ``with``."""

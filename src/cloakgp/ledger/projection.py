@@ -33,6 +33,9 @@ OPEN, COMMITTED, FAILED, REFUNDED, VOIDED, IMPORTED = (
 )
 # States of an older copy; and entries about keys and names, which change no row here.
 RECOVERING, RECOVERED, ROTATED, ERASED = "recovering", "recovered", "rotated", "erased"
+# Cohorts: of an account the rows of people who are in one alone, beside charges about everybody; of
+# one charge, of its rows, by number.
+EVERYBODY, FIRST = "", "0"
 # In these states, the key of a charge is free again.
 NOTHING_DRAWN = (REFUNDED, VOIDED)
 
@@ -69,9 +72,29 @@ class MemoryStore:
         self.tables[table][row[KEYED_BY[table]]] = dict(row)
 
 
-def amount_of(row: Mapping[str, Any]) -> Amount:
-    """Return the sum of an account's charges."""
-    return amount_from(row["spent"])
+def amounts_of(account: Mapping[str, Any]) -> dict[str, Amount]:
+    """Return what the charges of an account add up to, for the people of each of its cohorts.
+
+    Those about a cohort, and those about everybody. Without cohorts they are for everybody, "".
+
+    Examples
+    --------
+    >>> spent = {"": Amount(pure=4), "May": Amount(pure=2), "June": Amount(pure=1)}
+    >>> {name: amount.pure for name, amount in amounts_of({"spent": amounts_text(spent)}).items()}
+    {'': 4, 'May': 6, 'June': 5}
+    """
+    spent = amounts_from(account["spent"], alone=EVERYBODY)
+    everybody = spent[EVERYBODY]
+    return {name: everybody + amount if name else everybody for name, amount in spent.items()}
+
+
+def amount_of(account: Mapping[str, Any], cohort: str = EVERYBODY) -> Amount:
+    """Return what the charges of an account add up to, for anybody or the people of a cohort.
+
+    For anybody it is the largest over cohorts, part by part: nobody is in two of them.
+    """
+    amounts = amounts_of(account)
+    return amounts[cohort] if cohort else reduce(Amount.largest, amounts.values())
 
 
 def amount_text(amount: Amount) -> str:
@@ -91,28 +114,34 @@ def amount_from(text: str) -> Amount:
     return Amount.from_parts([int(part, 16) for part in json.loads(text)])
 
 
-def drawn_by_cohort(text: str) -> dict[str, Amount]:
-    """Return what was drawn about each cohort of a charge, from text.
+def amounts_from(text: str, *, alone: str) -> dict[str, Amount]:
+    """Return amounts about several cohorts from text.
+
+    Parameters
+    ----------
+    text : str
+    alone : str
+        The name of the cohort that a single amount is about, as most are.
 
     Examples
     --------
-    >>> drawn_by_cohort(drawn_text({"0": Amount(pure=7), "1": Amount(pure=9)}))["1"].pure
+    >>> amounts_from(amounts_text({"0": Amount(pure=7), "1": Amount(pure=9)}), alone="0")["1"].pure
     9
     """
     parts = json.loads(text)
-    # A single list is of the one cohort that most charges have.
-    cohorts = {"0": parts} if isinstance(parts, list) else parts
+    cohorts = {alone: parts} if isinstance(parts, list) else parts
     return {
         name: Amount.from_parts([int(part, 16) for part in amount])
         for name, amount in cohorts.items()
     }
 
 
-def drawn_text(drawn: Mapping[str, Amount]) -> str:
-    """Return what was drawn about each cohort as text."""
-    if drawn.keys() == {"0"}:
-        return amount_text(drawn["0"])
-    cohorts = (f"{json.dumps(name)}: {amount_text(amount)}" for name, amount in drawn.items())
+def amounts_text(amounts: Mapping[str, Amount]) -> str:
+    """Return amounts about several cohorts as text, the first of which stands alone if it can."""
+    if len(amounts) == 1 and amounts.keys() <= {EVERYBODY, FIRST}:
+        (amount,) = amounts.values()
+        return amount_text(amount)
+    cohorts = (f"{json.dumps(name)}: {amount_text(amount)}" for name, amount in amounts.items())
     return "{" + ", ".join(cohorts) + "}"
 
 
@@ -121,23 +150,33 @@ def drawn_of(charge: Mapping[str, Any]) -> Amount:
 
     Nobody's output is in two cohorts, so that this is no less than the draws about anybody.
     """
-    return reduce(Amount.largest, drawn_by_cohort(charge["drawn"]).values())
+    return reduce(Amount.largest, amounts_from(charge["drawn"], alone=FIRST).values())
 
 
 def has_room(account: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
     """Return whether an account keeps within its limit, with the charge that was counted last.
 
-    By its filter; or because that charge is the only one, and takes the limit whole: this is
-    settled before its first answer, and stays, however little it draws in the end.
+    For the people of each cohort whom the charge is about: by the filter; or because that charge is
+    the only one about them, and takes the limit whole: this is settled before its first answer,
+    and stays, however little it draws in the end.
     """
-    rule, spent = _filter_of(account), amount_of(account)
-    if rule.accepts(spent):
-        return True
+    rule = _filter_of(account)
     held, drawn = amount_from(charge["held"]), drawn_of(charge)
     fixed = held.covers_pure(drawn) or charge["draws"] <= 1
-    alone = account["spending"] == 1 and counted(charge) == spent
-    takes_whole = charge["whole"] and rule.takes_whole(spent, draws=charge["draws"])
-    return alone and fixed and takes_whole
+
+    def has_room_for(spent: Amount) -> bool:
+        if rule.accepts(spent):
+            return True
+        takes_whole = charge["whole"] and rule.takes_whole(spent, draws=charge["draws"])
+        return counted(charge) == spent and fixed and takes_whole
+
+    return all(map(has_room_for, _amounts_about(account, charge)))
+
+
+def _amounts_about(account: Mapping[str, Any], charge: Mapping[str, Any]) -> list[Amount]:
+    """Return what was spent on the people whom a charge is about: of its cohort, or of each."""
+    cohort = charge["cohort"]
+    return [amount_of(account, cohort)] if cohort else list(amounts_of(account).values())
 
 
 def counted(charge: Mapping[str, Any]) -> Amount:
@@ -173,6 +212,8 @@ def project(content: Mapping[str, Any], rows: RowStore) -> None:
     elif kind == "attached":
         _account(content["account"], rows)
         row = {"name": content["column"], "account": content["account"]}
+        if content.get("cohort"):
+            _add_cohort(content["account"], content["cohort"], rows)
         rows.put("columns", {name: content[name] for name in ("mark", "salt", "key")} | row)
     elif kind == RECOVERING:
         rows.put("recoveries", {"number": content["number"], "state": RECOVERING})
@@ -199,12 +240,13 @@ def _open(content: Mapping[str, Any], rows: RowStore) -> None:
         # Draws of noise; of an import, an unknown number.
         "draws": 2 if imported else 0,
         "whole": False,
+        "cohort": content.get("cohort", EVERYBODY),
         "key": content.get("key"),
         "release": content.get("release"),
     }
-    _count(content["account"], Amount(), counted(charge), rows)
+    _count(charge, Amount(), rows)
     if not imported:
-        charge["whole"] = _is_beyond(content["account"], rows)
+        charge["whole"] = _is_beyond(charge, rows)
     rows.put("charges", charge)
     _note_draws(content, number, rows)
 
@@ -220,9 +262,10 @@ def _follow(content: Mapping[str, Any], rows: RowStore) -> None:
     elif charge["state"] != OPEN:
         raise ValueError(f"charge {number} is {charge['state']}")
     elif kind == "drawing":
-        drawn, cohort = drawn_by_cohort(charge["drawn"]), str(int(content.get("cohort", 0)))
+        drawn = amounts_from(charge["drawn"], alone=FIRST)
+        cohort = str(int(content.get("cohort", FIRST)))
         drawn[cohort] = drawn.get(cohort, Amount()) + Amount.from_numbers(content)
-        charge["drawn"] = drawn_text(drawn)
+        charge["drawn"] = amounts_text(drawn)
         charge["draws"] += 1
     else:
         if kind == REFUNDED and drawn_of(charge) != Amount():
@@ -230,9 +273,9 @@ def _follow(content: Mapping[str, Any], rows: RowStore) -> None:
         charge["state"] = kind
         if kind in NOTHING_DRAWN:
             charge["key"] = None
-    _count(charge["account"], before, counted(charge), rows)
+    _count(charge, before, rows)
     if kind == "drawing" and charge["draws"] == 1 and amount_from(charge["held"]) == Amount():
-        charge["whole"] = _is_beyond(charge["account"], rows)
+        charge["whole"] = _is_beyond(charge, rows)
     rows.put("charges", charge)
     _note_draws(content, number, rows)
 
@@ -251,18 +294,29 @@ def _note_draws(content: Mapping[str, Any], number: int, rows: RowStore) -> None
             rows.put("draws", {"digest": digest, "charge": number})
 
 
-def _count(name: str, before: Amount, after: Amount, rows: RowStore) -> None:
+def _count(charge: Mapping[str, Any], before: Amount, rows: RowStore) -> None:
     """Count the present amount of a charge in the place of its earlier one."""
-    account = _account(name, rows)
-    spent = amount_of(account) + after - before
+    account, after = _account(charge["account"], rows), counted(charge)
+    spent, cohort = amounts_from(account["spent"], alone=EVERYBODY), charge["cohort"]
+    if cohort not in spent:
+        raise ValueError(f"nobody has said who the people of {cohort!r} are")
+    spent[cohort] = spent[cohort] + after - before
     spending = account["spending"] + (after != Amount()) - (before != Amount())
-    rows.put("accounts", {**account, "spent": amount_text(spent), "spending": spending})
+    rows.put("accounts", {**account, "spent": amounts_text(spent), "spending": spending})
 
 
-def _is_beyond(name: str, rows: RowStore) -> bool:
-    """Return whether an account's filter refuses the last charge."""
+def _add_cohort(name: str, cohort: str, rows: RowStore) -> None:
     account = _account(name, rows)
-    return not _filter_of(account).accepts(amount_of(account))
+    spent = amounts_from(account["spent"], alone=EVERYBODY)
+    spent.setdefault(cohort, Amount())
+    rows.put("accounts", {**account, "spent": amounts_text(spent)})
+
+
+def _is_beyond(charge: Mapping[str, Any], rows: RowStore) -> bool:
+    """Return whether an account's filter refuses the last charge."""
+    account = _account(charge["account"], rows)
+    rule = _filter_of(account)
+    return not all(map(rule.accepts, _amounts_about(account, charge)))
 
 
 def _filter_of(account: Mapping[str, Any]) -> PrivacyFilter:

@@ -62,7 +62,7 @@ accounts = Table(
     # Hexadecimal floats.
     Column("epsilon", LongText, nullable=False),
     Column("delta", LongText, nullable=False),
-    # An amount as JSON, and the number of its charges.
+    # An amount as JSON, or one for each cohort; and the number of its charges.
     Column("spent", LongText, nullable=False),
     Column("spending", Integer, nullable=False),
 )
@@ -80,6 +80,8 @@ charges = Table(
     Column("draws", Integer, nullable=False),
     # Whether it takes the whole limit: it then counts for its whole hold.
     Column("whole", Boolean, nullable=False),
+    # The people it is about, of those of the account; empty for everybody.
+    Column("cohort", LongText, nullable=False),
     Column("key", LongText),
     # Of the file that was published.
     Column("release", LongText),
