@@ -125,6 +125,8 @@ class Account:
         The largest ε of one more release, at the limit's δ and of any noise.
     epsilon_if_fixed : float
         Of all charges, if every price had been fixed before the first answer.
+    cohorts : dict of str to float
+        Used shares of the limit for the people of each disjoint table.
     mine : float or None
         One's own use of one's own share, or of the limit.
     """
@@ -137,6 +139,7 @@ class Account:
     left: float
     epsilon_if_fixed: float
     charges: int
+    cohorts: dict[str, float]
     approval: PrivacyBudget | None
     share: PrivacyBudget | None
     mine: float | None
@@ -157,6 +160,7 @@ class Table:
     described: dict[str, str]
     table_schema: str
     person: str
+    people: str
     rows: int
     created: str
     withdrawn: bool

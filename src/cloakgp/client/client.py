@@ -168,7 +168,8 @@ class Client:
         ----------
         **table
             name, account, upload or path, output, bounds or classes, and more, as in the OpenAPI
-            document.
+            document. With people="disjoint" nobody in it is in another such table of the account:
+            it is one's word, which the ledger keeps.
         """
         return read(Table, self._json("POST", "/tables", json=table))
 

@@ -91,6 +91,10 @@ class Standing:
         """
         return min(1.0, filter_of(self.limit).used(self.spent))
 
+    def used_by(self, cohort: str) -> float:
+        """Return the used share of the limit for the people of a cohort, from 0 to 1."""
+        return min(1.0, filter_of(self.limit).used(self.spent_by[cohort]))
+
     @property
     def epsilon_if_fixed(self) -> float:
         """The ε of all charges at the limit's δ, if every price was fixed before any answer.

@@ -5,10 +5,14 @@ request holds the account's rules locked, so that two requests never count on th
 request holds room for the most that it may draw: limits, shares and thresholds have room for it
 with each of its noises. A request that waits for approval holds room of its analyst's share, and
 of the account's limit only from its approval on: so no analyst blocks an account by requests.
+
+Tables of disjoint people are cohorts of their account (`cloakgp.ledger`): what is asked of one does
+not count for the people of another, in limits, shares and thresholds alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -66,6 +70,36 @@ class Charges:
         return releases_left(self.spent, costs, limit=limit, pending=self.pending)
 
 
+@dataclass(frozen=True)
+class CohortCharges:
+    """The charges about people of several cohorts: everybody pays for those about their own.
+
+    Attributes
+    ----------
+    by_cohort : mapping of str to Charges
+        For the people of each cohort, those about them and about everybody; "" for all others.
+    """
+
+    by_cohort: Mapping[str, Charges]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is charged or pending."""
+        return all(not one.pending and one.spent == Amount() for one in self.by_cohort.values())
+
+    def fits(self, limit: Budget, *, beside: Costs | None = None) -> bool:
+        """Return whether a limit has room for all of them, and for one request beside."""
+        return all(one.fits(limit, beside=beside) for one in self.by_cohort.values())
+
+    def used(self, limit: Budget) -> float:
+        """Return the largest share of a limit that is used for anybody, from 0 to 1."""
+        return max(one.used(limit) for one in self.by_cohort.values())
+
+    def releases_left(self, costs: Costs, *, limit: Budget) -> int:
+        """Return the number of further releases of one kind for which a limit has room."""
+        return min(one.releases_left(costs, limit=limit) for one in self.by_cohort.values())
+
+
 def costs_of(choices: Choices) -> Costs:
     """Return the largest costs of a request, with each noise that its choices leave open.
 
@@ -94,19 +128,53 @@ def is_under_way(request: Request) -> bool:
     return request.state == "approved" and (job is None or job.state in UNFINISHED)
 
 
-def charges_of_account(session: Session, account: str) -> Charges:
-    """Return the charges of an account, and the costs that its approved requests may still have."""
+def charges_of_account(session: Session, account: str, cohort: str = "") -> CohortCharges:
+    """Return the charges of an account, and the costs that its approved requests may still have.
+
+    Parameters
+    ----------
+    session : Session
+    account : str
+    cohort : str
+        About whose people alone; empty for everybody.
+    """
     rows = TableStore(session.connection())
-    pending = tuple(
-        _costs(request)
+    pending = [
+        request
         for request in requests_of(session, account)
         if is_under_way(request) and not rows.all("charges", account=account, key=request.key)
+    ]
+    spent = standing(session, account).spent_by
+    return CohortCharges(
+        {
+            name: Charges(
+                spent=spent[name],
+                pending=tuple(_costs(one) for one in pending if _is_about(one, name)),
+            )
+            for name in ([cohort] if cohort else spent)
+        }
     )
-    return Charges(spent=standing(session, account).spent, pending=pending)
 
 
-def charges_of_requests(session: Session, requests: list[Request]) -> Charges:
-    """Return the charges of requests, and the costs that they may still have."""
+def charges_of_requests(
+    session: Session, requests: list[Request], cohort: str = ""
+) -> CohortCharges:
+    """Return the charges of requests, and the costs that they may still have, by cohorts."""
+    names = [cohort] if cohort else ["", *{one.table.cohort for one in requests} - {""}]
+    return CohortCharges(
+        {
+            name: _charges_of(session, [one for one in requests if _is_about(one, name)])
+            for name in names
+        }
+    )
+
+
+def _is_about(request: Request, cohort: str) -> bool:
+    """Return whether a request asks people of a cohort; of everybody else if it is empty."""
+    return request.table.cohort in ("", cohort)
+
+
+def _charges_of(session: Session, requests: list[Request]) -> Charges:
     rows = TableStore(session.connection())
     spent, pending = Amount(), []
     for request in requests:
@@ -118,9 +186,11 @@ def charges_of_requests(session: Session, requests: list[Request]) -> Charges:
     return Charges(spent=spent, pending=tuple(pending))
 
 
-def charges_of_person(session: Session, account: str, person: int) -> Charges:
+def charges_of_person(
+    session: Session, account: str, person: int, cohort: str = ""
+) -> CohortCharges:
     """Return the charges of one analyst's requests."""
-    return charges_of_requests(session, requests_of(session, account, person))
+    return charges_of_requests(session, requests_of(session, account, person), cohort)
 
 
 def share_of(session: Session, rules: Rules, person: int) -> Budget | None:
@@ -133,7 +203,9 @@ def share_of(session: Session, rules: Rules, person: int) -> Budget | None:
     return rules.share_epsilon, rules.share_delta
 
 
-def needs_approval(session: Session, rules: Rules, person: int, costs: Costs) -> bool:
+def needs_approval(
+    session: Session, rules: Rules, person: int, costs: Costs, cohort: str = ""
+) -> bool:
     """Return whether a release needs approval, after all releases without approval."""
     if not rules.approval_epsilon:
         return True
@@ -143,10 +215,10 @@ def needs_approval(session: Session, rules: Rules, person: int, costs: Costs) ->
         if not request.needs_approval
     ]
     threshold = rules.approval_epsilon, rules.approval_delta
-    return not charges_of_requests(session, unseen).fits(threshold, beside=costs)
+    return not charges_of_requests(session, unseen, cohort).fits(threshold, beside=costs)
 
 
-def epsilon_left(charges: Charges, limit: Budget) -> float:
+def epsilon_left(charges: Charges | CohortCharges, limit: Budget) -> float:
     """Return the largest ε of one more release at the limit's δ and of any noise, rounded down.
 
     Examples

@@ -14,7 +14,13 @@ from cloakgp.custodians.progress import Stage
 from cloakgp.privacy.budgets import SMALLEST_DELTA, SMALLEST_EPSILON
 from cloakgp.privacy.spending import Unit
 from cloakgp.service.access import Role
-from cloakgp.service.models import JobState, ProposalKind, ProposalState, RequestState
+from cloakgp.service.models import (
+    JobState,
+    ProposalKind,
+    ProposalState,
+    RequestState,
+    TablePeople,
+)
 from cloakgp.utils.names import AUTO, Estimate, LinkName, TransformName
 
 
@@ -155,6 +161,12 @@ class NewTable(Message):
     )
     classes: list[Name] = Field(default=[], description="Classes of a private label.")
     person: Line = Field(default="", description="Public column that names the person of each row.")
+    people: TablePeople = Field(
+        default="overlapping",
+        description="disjoint: nobody in it is in another such table of the account, so that each "
+        "person pays for one of them. It is the custodian's word, which the ledger keeps; persons "
+        "who are named by their columns are compared.",
+    )
     missing_output: Line = "refuse"
 
 
@@ -212,6 +224,7 @@ class TableView(View):
     described: dict[str, str]
     table_schema: str
     person: str
+    people: TablePeople
     missing_output: str
     rows: int
     registered_by: str
@@ -275,6 +288,10 @@ class AccountView(View):
         "fixed before the first answer; otherwise no guarantee."
     )
     charges: int
+    cohorts: dict[str, float] = Field(
+        description="Used shares of the limit for the people of each disjoint table; nobody is in "
+        "two of them, as their custodians say. The others' is the least of all."
+    )
     open: list[int]
     approval: PrivacyBudget | None
     share: PrivacyBudget | None

@@ -27,6 +27,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 RequestState = Literal["waiting", "approved", "rejected", "withdrawn"]
 JobState = Literal["queued", "running", "drawing", "done", "failed", "cancelled"]
+TablePeople = Literal["overlapping", "disjoint"]
 ProposalKind = Literal["limit", "rules", "share"]
 ProposalState = Literal["waiting", "confirmed", "rejected", "replaced"]
 # A job in one of the first states may still spend.
@@ -48,6 +49,7 @@ class Base(DeclarativeBase):
         RequestState: Text,
         JobState: Text,
         ProposalKind: Text,
+        TablePeople: Text,
         ProposalState: Text,
         int: BigInteger,
         float: Float,
@@ -215,6 +217,13 @@ class Table(Numbered):
     registered_by: Mapped[str]
     created: Mapped[int] = mapped_column(default=now)
     withdrawn: Mapped[int | None]
+    # Whether its people may be in other tables of the account, as its custodian says.
+    people: Mapped[TablePeople]
+
+    @property
+    def cohort(self) -> str:
+        """The cohort of the account that its people are, empty if they may be any."""
+        return self.name if self.people == "disjoint" else ""
 
 
 class Request(Numbered):

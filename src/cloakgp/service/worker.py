@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select, update
@@ -46,9 +47,10 @@ from cloakgp.service.context import Service
 from cloakgp.service.credentials import new_file_name
 from cloakgp.service.database import note_event
 from cloakgp.service.messages import Choices
-from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request, now
+from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request, Table, now
 from cloakgp.service.operations.jobs import NO_LONGER
 from cloakgp.service.orders import order_of
+from cloakgp.service.people import NamedPeople, SharedPeopleError, check_disjoint, others_of
 from cloakgp.service.settings import Settings
 from cloakgp.utils.formatting import kind_and_place
 from cloakgp.utils.threads import repeated
@@ -105,6 +107,8 @@ def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -
         return
     except LimitError:
         failure = "limit"
+    except SharedPeopleError:
+        failure = "people"
     except _LostError:
         failure = "lost"
     except _CrashedError:
@@ -278,10 +282,12 @@ def _make(service: Service, run: JobRun) -> None:
         origin=Origin(purpose=request.purpose, by=request.person.name),
         stopped=run.is_stopped,
     )
+    _check_people(service, request.table)
     account = service.ledger.account(
         request.table.account,
         purpose=f"{request.purpose} ({request.key})",
         approved_by=request.decided_by or "",
+        cohort=request.table.cohort,
     )
     reporter = Reporter(show=run.report, target=order.request.gap)
 
@@ -309,6 +315,15 @@ def _make(service: Service, run: JobRun) -> None:
                 )
             )
     run.finish("done")
+
+
+def _check_people(service: Service, table: Table) -> None:
+    """Refuse a table whose people came into another one since both were registered."""
+    if table.cohort and table.person:
+        with service.database.reading() as session:
+            others = others_of(session, table.account, but=table.name)
+        own = NamedPeople(Path(table.path), table.person, table.query)
+        check_disjoint(own, others, limits=service.settings.table_limits)
 
 
 def _clear(service: Service, request: Request) -> None:

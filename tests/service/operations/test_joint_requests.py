@@ -101,8 +101,9 @@ def wards(service, tmp_path):
     return Wards(service, tmp_path)
 
 
-def test_a_release_by_the_service(wards):
+def test_a_release_by_the_service(any_service, tmp_path):
     """It goes on by itself, each time that all have done what comes next."""
+    wards = Wards(any_service, tmp_path)
     assert (wards.shown.stage, wards.shown.missing) == ("join", list(NAMES))
     assert wards.step("east", "north") == dict.fromkeys(NAMES[:2], ("joined",))
     assert (wards.shown.stage, wards.shown.missing) == ("join", ["west"])

@@ -6,7 +6,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloakgp.ledger import LedgerError
-from cloakgp.privacy.filters import Amount
 from cloakgp.service.access import Actor, operation
 from cloakgp.service.budgets import (
     charges_of_account,
@@ -173,7 +172,7 @@ def _proposed(session: Session, work: Work, rules: Rules, proposal: Proposal) ->
 def _view(session: Session, rules: Rules, actor: Actor) -> AccountView:
     now = standing(session, rules.account)
     mine = charges_of_person(session, rules.account, actor.id)
-    has_requests = bool(mine.pending) or mine.spent != Amount()
+    has_requests = not mine.is_empty
     share = share_of(session, rules, actor.id) or now.limit
     budgets = rules_of(rules)
     charges = charges_of_account(session, rules.account)
@@ -181,6 +180,7 @@ def _view(session: Session, rules: Rules, actor: Actor) -> AccountView:
         now,
         limit=PrivacyBudget(epsilon=now.limit[0], delta=now.limit[1]),
         held=charges.used(now.limit) - now.used,
+        cohorts={name: now.used_by(name) for name in now.spent_by if name},
         left=epsilon_left(charges, now.limit),
         approval=budgets.approval,
         share=budgets.share,

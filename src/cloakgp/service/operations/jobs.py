@@ -11,6 +11,7 @@ from cloakgp.service.database import newest, note_event
 from cloakgp.service.errors import ConflictError, NotFoundError
 from cloakgp.service.messages import Before, Id, JobView
 from cloakgp.service.models import UNFINISHED, Job, Request, now
+from cloakgp.service.people import SHARED
 
 NO_LONGER = "the person who asked may no longer do so"
 CANCELLABLE = ("queued", "running")
@@ -18,6 +19,7 @@ CANCELLABLE = ("queued", "running")
 FAILURES = {
     "": "",
     "limit": "the account's limit leaves no room: nothing was spent",
+    "people": SHARED,
     "failed": "it failed, and nothing was published: the server's log names the place",
     "lost": "its process died after noise was drawn: the drawn noise stays spent. Make a new "
     "request",

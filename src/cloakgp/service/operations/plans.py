@@ -43,12 +43,12 @@ def make_plan(work: Work, request: PlanRequest) -> PlanView:
     costs = costs_of(request.choices)
     with work.database.reading() as session:
         limit = standing(session, table.account).limit
-        account = charges_of_account(session, table.account)
+        account = charges_of_account(session, table.account, table.cohort)
         rules = session.get(Rules, table.account)
         assert rules is not None
         share = share_of(session, rules, work.actor.id)
-        mine = charges_of_person(session, table.account, work.actor.id)
-        asks = needs_approval(session, rules, work.actor.id, costs)
+        mine = charges_of_person(session, table.account, work.actor.id, table.cohort)
+        asks = needs_approval(session, rules, work.actor.id, costs, table.cohort)
     return PlanView(
         facts=[FactView(label=label, text=text) for label, text in plan.facts()],
         budgets=[list(line) for line in plan.budgets()],

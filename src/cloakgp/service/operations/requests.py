@@ -14,7 +14,16 @@ from cloakgp.service.context import Work
 from cloakgp.service.database import lock_rules, newest, note_event
 from cloakgp.service.errors import ConflictError, ForbiddenError, NoRoomError, NotFoundError
 from cloakgp.service.messages import Before, Choices, Decision, Id, NewRequest, RequestView
-from cloakgp.service.models import UNFINISHED, Job, MadeRelease, Request, RequestState, Rules, now
+from cloakgp.service.models import (
+    UNFINISHED,
+    Job,
+    MadeRelease,
+    Request,
+    RequestState,
+    Rules,
+    Table,
+    now,
+)
 from cloakgp.service.operations.jobs import NO_LONGER, view_of_job
 from cloakgp.service.operations.tables import usable_table
 from cloakgp.service.orders import order_of
@@ -58,9 +67,9 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
                     raise ConflictError("this key belongs to another request")
                 return _view(session, before)
         costs = budgets.costs_of(new.choices)
-        _check_share(session, rules, work.actor.id, costs)
-        _check_room(session, rules.account, costs)
-        asks = budgets.needs_approval(session, rules, work.actor.id, costs)
+        _check_share(session, rules, work.actor.id, costs, table.cohort)
+        _check_room(session, table, costs)
+        asks = budgets.needs_approval(session, rules, work.actor.id, costs, table.cohort)
         row = Request(
             table_id=table.id,
             person_id=work.actor.id,
@@ -140,7 +149,7 @@ def approve_request(work: Work, request: Id, decision: Decision) -> RequestView:
             raise ConflictError(NO_LONGER)
         # While it waited, it held nothing of the account's limit.
         choices = Choices.model_validate(row.choices)
-        _check_room(session, table.account, budgets.costs_of(choices))
+        _check_room(session, table, budgets.costs_of(choices))
         _decide(session, work, row, state="approved", remark=decision.remark)
         job = _begin(session, row)
         view = _view(session, row)
@@ -182,17 +191,18 @@ def _visible(session: Session, work: Work, request: int) -> Request:
     return row
 
 
-def _check_share(session: Session, rules: Rules, person: int, costs: Costs) -> None:
+def _check_share(session: Session, rules: Rules, person: int, costs: Costs, cohort: str) -> None:
     share = budgets.share_of(session, rules, person)
     if share is not None:
-        mine = budgets.charges_of_person(session, rules.account, person)
+        mine = budgets.charges_of_person(session, rules.account, person, cohort)
         if not mine.fits(share, beside=costs):
             raise NoRoomError("your share of the account leaves no room for this")
 
 
-def _check_room(session: Session, account: str, costs: Costs) -> None:
-    limit = budgets.standing(session, account).limit
-    if not budgets.charges_of_account(session, account).fits(limit, beside=costs):
+def _check_room(session: Session, table: Table, costs: Costs) -> None:
+    limit = budgets.standing(session, table.account).limit
+    charges = budgets.charges_of_account(session, table.account, table.cohort)
+    if not charges.fits(limit, beside=costs):
         raise NoRoomError("the account's limit leaves no room for this")
 
 

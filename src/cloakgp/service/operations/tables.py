@@ -40,6 +40,7 @@ from cloakgp.service.messages import (
     UploadView,
 )
 from cloakgp.service.models import Rules, Table, Upload, now
+from cloakgp.service.people import NamedPeople, check_disjoint, others_of
 from cloakgp.utils.files import PERSONAL
 
 # Public cells of each column that a custodian sees before a table is registered.
@@ -122,6 +123,7 @@ def register_table(work: Work, new: NewTable) -> TableView:
         )
     except (ValueError, OSError) as error:
         raise InvalidError(_without_place(error, path)) from None
+    _check_people(work, new, path)
     _attach(work, new, private)
     low, high = new.bounds or (None, None)
     with work.database.writing() as session:
@@ -138,6 +140,7 @@ def register_table(work: Work, new: NewTable) -> TableView:
             high=high,
             classes=list(new.classes),
             person=new.person,
+            people=new.people,
             missing_output=new.missing_output,
             rows=rows,
             registered_by=work.actor.name,
@@ -307,10 +310,27 @@ def _read(new: NewTable, path: Path, *, limits: ReadingLimits) -> tuple[RawRows,
     return raw, people.private, len(people.private)
 
 
+def _check_people(work: Work, new: NewTable, path: Path) -> None:
+    """Refuse a table of people who are in another that was said to have none of them."""
+    if new.people != "disjoint" or not new.person:
+        return
+    with work.database.reading() as session:
+        others = others_of(session, new.account)
+    own, limits = NamedPeople(path, new.person, new.query), work.service.settings.table_limits
+    try:
+        work.service.reading.call(check_disjoint, work.stopped, own, others, limits=limits)
+    except (ValueError, OSError) as error:
+        raise InvalidError(
+            _without_place(error, path), fields={"people": "are in another table"}
+        ) from None
+
+
 def _attach(work: Work, new: NewTable, private: NDArray[Any]) -> None:
     """Attach the column to the ledger; auditors alone learn whether it was attached before."""
     with work.acting():
-        work.ledger.account(new.account).attach(private, column=f"{new.name}: {new.output}")
+        cohort = new.name if new.people == "disjoint" else ""
+        column = f"{new.name}: {new.output}"
+        work.ledger.account(new.account).attach(private, column=column, cohort=cohort)
 
 
 def _without_place(error: Exception, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""A database from before joint requests gets their tables, as a new one has them."""
+"""A database of the first revision gets what it lacks, as a new one has it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloakgp.service.models import Base
 NEW = ("service_joint_files", "service_joint_sites", "service_joint_requests")
 
 
-def test_older_databases_get_the_tables(any_url):
+def test_older_databases_get_tables_and_columns(any_url):
     Ledger.create(any_url).close()
     database = ServiceDatabase(any_url)
     database.prepare()
@@ -23,6 +23,7 @@ def test_older_databases_get_the_tables(any_url):
     with engine.execution_options(writing=True).begin() as connection:
         for name in NEW:
             connection.execute(sa.schema.DropTable(Base.metadata.tables[name]))
+        connection.execute(sa.text("ALTER TABLE service_tables DROP COLUMN people"))
         connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = 's1'"))
     with engine.connect() as connection:
         assert set(looked_at(connection)) == set(expected) - set(NEW)

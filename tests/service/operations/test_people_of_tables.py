@@ -1,0 +1,204 @@
+"""Tables of disjoint people: parallel budgets, the custodian's word, people found in two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copy
+
+import numpy as np
+import pytest
+from services import add_people, work_as
+from sqlalchemy import select
+
+from cloakgp.service.access import Role
+from cloakgp.service.errors import InvalidError, NoRoomError
+from cloakgp.service.messages import (
+    Choices,
+    Decision,
+    NewAccount,
+    NewRequest,
+    NewTable,
+    PlanRequest,
+    PrivacyBudget,
+)
+from cloakgp.service.models import Job, Table
+from cloakgp.service.operations.accounts import list_accounts, open_account
+from cloakgp.service.operations.plans import make_plan
+from cloakgp.service.operations.requests import approve_request, make_request, show_request
+from cloakgp.service.operations.tables import register_table, upload_table
+from cloakgp.service.people import SHARED
+
+ONE = Choices(epsilon=1.0, noise="laplace", stages="one", interval="off", learn="none")
+HALF = ONE.model_copy(update={"epsilon": 0.5})
+MONTHS = ("May", "June", "July")
+
+
+class Office:
+    """An account with a limit of ε = 1, and everybody who works with it."""
+
+    def __init__(self, service, folder, *, unit="row"):
+        self.service, self.folder, self.unit = service, folder, unit
+        tokens = add_people(service)
+        self.custodian, self.analyst, self.approver = (
+            work_as(service, tokens[role]) for role in (Role.CUSTODIAN, Role.ANALYST, Role.APPROVER)
+        )
+        open_account(
+            self.custodian,
+            NewAccount(
+                name="visitors",
+                unit=unit,
+                limit=PrivacyBudget(epsilon=1, delta=1e-6),
+                approval=PrivacyBudget(epsilon=1, delta=1e-6),
+                share=PrivacyBudget(epsilon=1, delta=1e-6),
+            ),
+        )
+
+    def write(self, name, persons, *, seed=0):
+        numbers = np.random.default_rng(seed)
+        path = self.folder / f"{name}.csv"
+        lines = [
+            f"{person},{numbers.uniform(20, 80):.1f},{numbers.uniform(10, 90):.1f}"
+            for person in persons
+        ]
+        path.write_text("person,age,minutes\n" + "\n".join(lines) + "\n")
+        return path
+
+    def add(self, name, *, persons=None, people="disjoint", named=False, seed=0):
+        persons = persons or [f"{name} {number}" for number in range(20)]
+        path = self.write(name, persons, seed=seed or sum(map(ord, name)))
+        sent = upload_table(
+            self.custodian, path.name, received=Path(copy(path, self.folder / "sent.csv"))
+        )
+        table = NewTable(
+            name=name,
+            account="visitors",
+            upload=sent.id,
+            output="minutes",
+            inputs=["age"],
+            bounds=(0, 100),
+            person="person" if named or self.unit == "person" else "",
+            people=people,
+        )
+        return register_table(self.custodian, table)
+
+    def ask(self, table, choices=ONE):
+        asked = make_request(
+            self.analyst, NewRequest(table=table.id, choices=choices, purpose="a month")
+        )
+        if asked.state == "waiting":
+            approve_request(self.approver, asked.id, Decision())
+        return show_request(self.analyst, asked.id)
+
+    @property
+    def account(self):
+        (found,) = list_accounts(self.custodian)
+        return found
+
+
+@pytest.fixture
+def office(service, tmp_path):
+    return Office(service, tmp_path)
+
+
+def test_months_of_other_people_cost_each_one_month(office):
+    """Three releases of the whole limit, and of the whole share; not one more."""
+    tables = [office.add(month) for month in MONTHS]
+    for table in tables:
+        assert office.ask(table).release is not None
+    assert office.account.cohorts == pytest.approx(dict.fromkeys(MONTHS, 1.0))
+    assert office.account.used == pytest.approx(1.0)
+    assert office.account.held == pytest.approx(0.0)
+    for table in (tables[0], office.add("August", people="overlapping")):
+        with pytest.raises(NoRoomError, match="no room"):
+            office.ask(table, HALF)
+    assert office.ask(office.add("September")).release is not None
+    assert office.service.ledger.verify().findings == ()
+
+
+def test_tables_of_anybody_add_up(office):
+    """As without a word about their people."""
+    office.ask(office.add("May", people="overlapping"))
+    with pytest.raises(NoRoomError):
+        office.ask(office.add("June", people="overlapping"), HALF)
+    # It counts for everybody, those of disjoint tables among them.
+    with pytest.raises(NoRoomError):
+        office.ask(office.add("July"), HALF)
+
+
+def test_room_is_held_by_cohorts(office):
+    """Requests under way hold room of their own people's."""
+    office.service.dispatcher.at_once = False
+    may, june = office.add("May"), office.add("June")
+    office.ask(may)
+    plan = PlanRequest(table=june.id, choices=ONE)
+    assert make_plan(office.analyst, plan).releases_left == 1
+    assert make_plan(office.analyst, PlanRequest(table=may.id, choices=ONE)).releases_left == 0
+    office.ask(june)
+    assert make_plan(office.analyst, plan).releases_left == 0
+    assert office.account.held == pytest.approx(1.0)
+    office.service.dispatcher.work()
+    assert office.account.used == pytest.approx(1.0)
+
+
+def test_the_ledger_has_the_custodians_word(office):
+    office.add("May")
+    ledger = office.service.ledger
+    (entry,) = [each for each in ledger.entries() if each.content["kind"] == "attached"]
+    assert entry.content["cohort"] == "May"
+    assert ledger.names()[entry.content["who"]] == "custodian"
+    office.ask(office.add("June"))
+    (entry,) = [each for each in ledger.entries() if each.content["kind"] == "reserved"]
+    assert entry.content["cohort"] == "June"
+
+
+def test_people_who_are_in_two_tables_are_refused(office):
+    office.add("May", named=True)
+    shared = ["May 3", *(f"June {number}" for number in range(19))]
+    with pytest.raises(InvalidError, match="people of this table are in another one") as caught:
+        office.add("June", persons=shared, named=True)
+    # Neither who nor how many: the tables may be of different custodians.
+    assert "May" not in str(caught.value)
+    assert "1" not in str(caught.value)
+    with office.service.database.reading() as session:
+        assert [table.name for table in session.scalars(select(Table))] == ["May"]
+    kinds = [entry.content["kind"] for entry in office.service.ledger.entries()]
+    assert kinds.count("attached") == 1
+    # The word is not asked for, and what is asked of it counts for everybody.
+    office.add("June", persons=shared, named=True, people="overlapping")
+    office.add("July", named=True)
+
+
+def test_ids_are_compared_as_everywhere(office):
+    office.add("May", persons=[f" {number}" for number in range(20)], named=True)
+    with pytest.raises(InvalidError, match="in another one"):
+        office.add("June", persons=[str(number) for number in range(19, 39)], named=True)
+
+
+def test_people_who_came_into_a_table_later_are_found_before_anything_is_drawn(office):
+    """A file that was changed after both were registered."""
+    office.add("May", named=True)
+    june = office.add("June", named=True)
+    with office.service.database.reading() as session:
+        path = Path(session.get(Table, june.id).path)
+    path.write_text(path.read_text().replace("June 4,", "May 4,"))
+    asked = office.ask(june)
+    assert (asked.job.state, asked.job.failure) == ("failed", SHARED)
+    assert office.account.charges == 0
+    # So is the other one: the people of both are not what was said.
+    with office.service.database.reading() as session:
+        may = session.scalar(select(Table).where(Table.name == "May"))
+    assert office.ask(may).job.failure == SHARED
+    assert office.account.used == 0.0
+    with office.service.database.reading() as session:
+        assert {job.failure for job in session.scalars(select(Job))} == {"people"}
+
+
+def test_persons_are_protected_with_all_their_rows(service, tmp_path):
+    office = Office(service, tmp_path, unit="person")
+    twice = [f"p{number // 2}" for number in range(20)]
+    assert office.ask(office.add("May", persons=twice)).release is not None
+    others = [f"q{number // 2}" for number in range(20)]
+    assert office.ask(office.add("June", persons=others)).release is not None
+    assert office.account.cohorts == pytest.approx({"May": 1.0, "June": 1.0})
+    with pytest.raises(InvalidError, match="in another one"):
+        office.add("July", persons=[*others[:2], *(f"r{number}" for number in range(18))])
