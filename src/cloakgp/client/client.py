@@ -369,6 +369,28 @@ class Client:
         """Write the file of a release, which `cloakgp.load` opens."""
         Path(path).write_bytes(self._sent("GET", f"/releases/{release}/file").content)
 
+    def combine(
+        self, releases: Sequence[int], path: str | Path, *, people: str | None = None
+    ) -> None:
+        """Write the file of one release that combines several; nothing is asked, or kept there.
+
+        Parameters
+        ----------
+        releases : sequence of int
+            Two or more, of equal priors and columns.
+        path : str or Path
+        people : {"disjoint", "overlapping"}, optional
+            Disjoint only where custodians have said it of their tables; if not given, what they
+            have said. The file names the assumption.
+
+        Raises
+        ------
+        InvalidError
+            If they do not go together, or no custodian has said that their people are disjoint.
+        """
+        body = {"releases": list(releases), "people": people}
+        Path(path).write_bytes(self._sent("POST", "/releases/combine", json=body).content)
+
     def receipt(self, release: int) -> str:
         """Return a signed receipt of the cost of a release, as JSON."""
         return self._sent("GET", f"/releases/{release}/receipt").text

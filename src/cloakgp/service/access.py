@@ -75,6 +75,7 @@ ACCESS: Mapping[str, frozenset[Role]] = {
     "list_releases": frozenset({_C, _P, _A, _R}),
     "show_release": frozenset({_C, _P, _A, _R}),
     "download_release": frozenset({_C, _P, _A, _R}),
+    "combine_releases": frozenset({_C, _P, _A, _R}),
     "report_release": frozenset({_C, _P, _A, _R}),
     "page_release": frozenset({_C, _P, _A, _R}),
     "predict_release": frozenset({_A, _R}),

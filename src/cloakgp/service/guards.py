@@ -39,6 +39,7 @@ RATE_OF = {
     "predict_release": "predict",
     "predict_table": "predict",
     "plot_release": "predict",
+    "combine_releases": "predict",
     "upload_table": "upload",
     "look_at_table": "upload",
     "register_table": "upload",

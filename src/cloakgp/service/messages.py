@@ -57,6 +57,7 @@ Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 KeptShare = Annotated[float, Field(gt=0, lt=0.5, allow_inf_nan=False)]
 # Columns of each kind that can be asked for behind predictions, and quantiles of one fit.
 MOST_COLUMNS, MOST_QUANTILES = 100, 20
+MOST_COMBINED = 100
 Quantiles = Annotated[
     list[Share],
     Field(max_length=MOST_COLUMNS, description="Of a new output: 0.1 gives q_10."),
@@ -558,6 +559,19 @@ class ReleaseView(View):
     size: int
     charge: int
     created: datetime
+
+
+class Combination(Message):
+    """Releases to combine into one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"releases": [1, 2]}]})
+
+    releases: list[Id] = Field(min_length=2, max_length=MOST_COMBINED)
+    people: TablePeople | None = Field(
+        default=None,
+        description="disjoint only where custodians have said it of their tables; if missing, what "
+        "they have said.",
+    )
 
 
 class PredictRequest(Message):

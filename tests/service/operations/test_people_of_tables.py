@@ -10,10 +10,13 @@ import pytest
 from services import add_people, work_as
 from sqlalchemy import select
 
+from cloakgp.ledger.accounts import open_content
+from cloakgp.report.describe import describe
 from cloakgp.service.access import Role
-from cloakgp.service.errors import InvalidError, NoRoomError
+from cloakgp.service.errors import InvalidError, NoRoomError, NotFoundError
 from cloakgp.service.messages import (
     Choices,
+    Combination,
     Decision,
     NewAccount,
     NewRequest,
@@ -24,6 +27,7 @@ from cloakgp.service.messages import (
 from cloakgp.service.models import Job, Table
 from cloakgp.service.operations.accounts import list_accounts, open_account
 from cloakgp.service.operations.plans import make_plan
+from cloakgp.service.operations.releases import combine_releases
 from cloakgp.service.operations.requests import approve_request, make_request, show_request
 from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.people import SHARED
@@ -37,7 +41,7 @@ class Office:
     """An account with a limit of ε = 1, and everybody who works with it."""
 
     def __init__(self, service, folder, *, unit="row"):
-        self.service, self.folder, self.unit = service, folder, unit
+        self.service, self.folder, self.unit, self.schema = service, folder, unit, ""
         tokens = add_people(service)
         self.custodian, self.analyst, self.approver = (
             work_as(service, tokens[role]) for role in (Role.CUSTODIAN, Role.ANALYST, Role.APPROVER)
@@ -74,12 +78,16 @@ class Office:
             account="visitors",
             upload=sent.id,
             output="minutes",
-            inputs=["age"],
+            inputs=[] if self.schema else ["age"],
+            # Months have one schema, that of the first.
+            table_schema=self.schema,
             bounds=(0, 100),
             person="person" if named or self.unit == "person" else "",
             people=people,
         )
-        return register_table(self.custodian, table)
+        made = register_table(self.custodian, table)
+        self.schema = made.table_schema
+        return made
 
     def ask(self, table, choices=ONE):
         asked = make_request(
@@ -202,3 +210,58 @@ def test_persons_are_protected_with_all_their_rows(service, tmp_path):
     assert office.account.cohorts == pytest.approx({"May": 1.0, "June": 1.0})
     with pytest.raises(InvalidError, match="in another one"):
         office.add("July", persons=[*others[:2], *(f"r{number}" for number in range(18))])
+
+
+# Releases of several tables, in one.
+
+DECLARED = ONE.model_copy(
+    update={
+        "lengthscale": [20.0],
+        "signal_variance": 100.0,
+        "noise_variance": 100.0,
+        "mean": 50.0,
+        "inputs": ["age"],
+    }
+)
+
+
+def combined(office, *releases, **chosen):
+    chosen = Combination(releases=list(releases), **chosen)
+    return open_content(combine_releases(office.analyst, chosen))
+
+
+def test_releases_of_disjoint_tables_combine_in_parallel(office):
+    """By the custodians' word, which the release names as its assumption."""
+    releases = [office.ask(office.add(month), DECLARED).release for month in MONTHS]
+    made = combined(office, *releases)
+    assert made.guarantee.pure_epsilon == pytest.approx(1.0)
+    assert made.cohorts == ((0,), (1,), (2,))
+    assert made.n_rows == 60
+    told = " ".join(fact.text for section in describe(made) for fact in section.facts)
+    assert "the word of whoever asked" in told
+    assert combined(office, *releases, people="overlapping").guarantee.pure_epsilon == (
+        pytest.approx(3.0)
+    )
+
+
+def test_nobody_but_a_custodian_says_that_people_are_disjoint(office):
+    quarter = DECLARED.model_copy(update={"epsilon": 0.25})
+    may, june = office.add("May"), office.add("June", people="overlapping")
+    releases = [office.ask(table, quarter).release for table in (may, june, may)]
+    for pair in ((releases[0], releases[1]), (releases[0], releases[2])):
+        assert combined(office, *pair).guarantee.pure_epsilon == pytest.approx(0.5)
+        with pytest.raises(InvalidError, match="no custodian has said"):
+            combined(office, *pair, people="disjoint")
+
+
+def test_releases_that_do_not_go_together_are_refused(office):
+    one = office.ask(office.add("May"), DECLARED).release
+    other = office.ask(
+        office.add("June"), DECLARED.model_copy(update={"lengthscale": [5.0]})
+    ).release
+    with pytest.raises(InvalidError, match="prior"):
+        combined(office, one, other)
+    with pytest.raises(InvalidError, match="two different releases"):
+        combined(office, one, one)
+    with pytest.raises(NotFoundError):
+        combined(office, one, 99)

@@ -28,6 +28,7 @@ from cloakgp.orders.progress import Reporter
 from cloakgp.pages.prediction import prediction_html
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plotting import display_of
+from cloakgp.privacy.cohorts import DISJOINT
 from cloakgp.release import Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.report.columns import has_classes
@@ -38,6 +39,7 @@ from cloakgp.service.database import newest, row_of
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import (
     Before,
+    Combination,
     FactView,
     Id,
     Predictions,
@@ -45,7 +47,7 @@ from cloakgp.service.messages import (
     ReleaseView,
     SectionView,
 )
-from cloakgp.service.models import MadeRelease
+from cloakgp.service.models import MadeRelease, Table, TablePeople
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate
 
@@ -83,6 +85,41 @@ def download_release(work: Work, release: int) -> bytes:
     """Return the file of a release."""
     with work.database.reading() as session:
         return _content(session, _row(session, release).digest)
+
+
+@operation
+def combine_releases(work: Work, chosen: Combination) -> bytes:
+    """Return the file of one release that combines several, with the guarantee of all together.
+
+    Of tables of which custodians have said that nobody is in two of them it is that of somebody who
+    is in one, and the release names this assumption; of others it adds up. Nothing is asked, and
+    nothing is kept.
+
+    Raises
+    ------
+    InvalidError
+        If priors or columns differ, or people are said to be disjoint and no custodian has said so.
+    NotFoundError
+    EndedError, TooManyError
+        As of `cloakgp.service.confined.Confinement`.
+    """
+    with work.database.reading() as session:
+        rows = [_row(session, release) for release in dict.fromkeys(chosen.releases)]
+        tables = [row.request.table for row in rows]
+        contents = [_content(session, row.digest) for row in rows]
+    said = _people_of(tables)
+    if len(rows) < 2:
+        raise InvalidError("name two different releases at least")
+    if chosen.people == DISJOINT and said != DISJOINT:
+        raise InvalidError(
+            "no custodian has said that nobody is in two of these tables: it is theirs to say"
+        )
+    try:
+        return work.service.predicting.call(
+            _combine, work.stopped, contents, people=chosen.people or said
+        )
+    except ValueError as error:
+        raise InvalidError(str(error)) from None
 
 
 @operation
@@ -266,6 +303,22 @@ def _content(session: Session, digest: str) -> bytes:
     query = select(table.c.content).where(table.c.digest == digest)
     content: bytes = session.execute(query).scalar_one()
     return content
+
+
+def _people_of(tables: list[Table]) -> TablePeople:
+    """Return what custodians have said of the people of tables."""
+    cohorts = {(table.account, table.cohort) for table in tables}
+    accounts = {table.account for table in tables}
+    apart = len(cohorts) == len(tables) and len(accounts) == 1
+    return "disjoint" if apart and all(table.cohort for table in tables) else "overlapping"
+
+
+def _combine(contents: list[bytes], *, people: TablePeople) -> bytes:
+    with warnings.catch_warnings(action="ignore"):
+        first, *others = map(open_content, contents)
+        # Jobs make no other kind.
+        assert isinstance(first, Release)
+        return first.combine(*others, people=people).to_bytes()  # type: ignore[arg-type]
 
 
 def _predict(

@@ -9,7 +9,14 @@ from fastapi.concurrency import run_in_threadpool
 
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service.guards import Working
-from cloakgp.service.messages import Coverage, ExposureColumn, Id, Quantiles, Thresholds
+from cloakgp.service.messages import (
+    Combination,
+    Coverage,
+    ExposureColumn,
+    Id,
+    Quantiles,
+    Thresholds,
+)
 from cloakgp.service.operations import releases
 from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list, received
 from cloakgp.service.routes.requests import PICTURE, PICTURES
@@ -38,6 +45,19 @@ def download_release(work: Working, release: Id) -> Response:
     """Return the file of a release."""
     content = releases.download_release(work, release)
     named = {"Content-Disposition": f'attachment; filename="release-{release}.cloak"'}
+    return Response(content, media_type=BINARY, headers=named)
+
+
+@router.post(
+    "/releases/combine",
+    name="combine_releases",
+    response_class=Response,
+    responses={200: {"content": {BINARY: {}}}},
+)
+def combine_releases(work: Working, chosen: Combination) -> Response:
+    """Return the file of one release that combines several; nothing is asked, and nothing kept."""
+    named = {"Content-Disposition": 'attachment; filename="combined.cloak"'}
+    content = releases.combine_releases(work, chosen)
     return Response(content, media_type=BINARY, headers=named)
 
 
