@@ -1,7 +1,8 @@
 """Exchange of files between custodians by a service, which keeps them for all.
 
-It has the methods of `cloakgp.custodians.exchange.Exchange`, which sites and coordinators go by; a site goes
-on by it as by a folder. A file is never changed, so that what was read once is not asked for again.
+It has the methods of `cloakgp.custodians.exchange.Exchange`, which sites and coordinators go by; a
+site goes on by it as by a folder. A file is never changed, so that what was read once is not asked
+for again.
 """
 
 from __future__ import annotations
