@@ -12,15 +12,21 @@ import sqlalchemy as sa
 import uvicorn
 
 from cloakgp import DPGPRegressor
-from cloakgp.custodians import Plan
+from cloakgp.custodians import Plan, Site
+from cloakgp.data import ArrayRows
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
 from cloakgp.service.coordinator import coordinate
 from cloakgp.service.database import VERSION_TABLE
+from cloakgp.service.errors import NotFoundError
 from cloakgp.service.messages import NewAccount, NewJointRequest, NewPerson, NewTable, PrivacyBudget
 from cloakgp.service.operations.accounts import open_account
-from cloakgp.service.operations.joint_requests import begin_joint_request
+from cloakgp.service.operations.joint_requests import (
+    begin_joint_request,
+    read_joint_file,
+    send_joint_file,
+)
 from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
@@ -188,6 +194,40 @@ def begin_joint(service, token):
     )
     new = NewJointRequest(plan=plan.to_bytes().decode(), purpose="a test")
     return begin_joint_request(work_as(service, token), new), tokens
+
+
+class Sent:
+    """The exchange of a site, by the operations of the service."""
+
+    def __init__(self, work, request):
+        self.work, self.request = work, request
+
+    def get(self, name):
+        try:
+            return read_joint_file(self.work, self.request, name)
+        except NotFoundError:
+            return None
+
+    def has(self, name):
+        return self.get(name) is not None
+
+    def put(self, name, content):
+        send_joint_file(self.work, self.request, name, content=content)
+
+
+def joint_sites(service, request, tokens, folder):
+    """The sites of a joint request, each with some rows of one curve."""
+    x = np.linspace(0.0, 10.0, 30)[:, None]
+    parts = len(tokens)
+    return {
+        name: Site(
+            name,
+            ArrayRows(x[part::parts], np.sin(x[part::parts, 0]), jobs=1),
+            Sent(work_as(service, token), request),
+            folder / "own" / name,
+        )
+        for part, (name, token) in enumerate(tokens.items())
+    }
 
 
 def register(service, token, tmp_path, **changed):

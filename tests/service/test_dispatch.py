@@ -14,12 +14,13 @@ import numpy as np
 import psutil
 import pytest
 from dask import config
-from services import waiting
+from services import begin_joint, joint_sites, waiting, work_as
 
 from cloakgp.service.access import Role
 from cloakgp.service.dispatch import DaskDispatcher, ThreadDispatcher, dispatcher_of
 from cloakgp.service.messages import Choices, NewRequest, NewTable
 from cloakgp.service.operations.jobs import cancel_job, show_job
+from cloakgp.service.operations.joint_requests import show_joint_request
 from cloakgp.service.operations.requests import make_request
 from cloakgp.service.operations.tables import register_table
 
@@ -58,6 +59,28 @@ def test_a_thread_does_jobs(place, wait_for):
     dispatcher.submit(job)
     assert wait_for(work, job, "done", "failed").state == "done"
     dispatcher.close()
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["a thread", "a worker"])
+def test_joint_requests_go_on(service, tokens, tmp_path, workers, wait_until):
+    """Anywhere: what is new of one comes from its files, and goes there."""
+    service.dispatcher.at_once = False
+    view, owners = begin_joint(service, tokens[Role.ANALYST])
+    sites = joint_sites(service, view.id, owners, tmp_path)
+    analyst = work_as(service, tokens[Role.ANALYST])
+    dispatcher = dispatcher_of(replace(service.settings, workers=workers))
+    try:
+        for stage in ("answer", "open", "done"):
+            for site in sites.values():
+                site.step()
+            assert show_joint_request(analyst, view.id).stage == "collect"
+            dispatcher.coordinate(view.id)
+            wait_until(
+                lambda stage=stage: show_joint_request(analyst, view.id).stage == stage,
+                told=lambda: str(show_joint_request(analyst, view.id)),
+            )
+    finally:
+        dispatcher.close()
 
 
 SLOW = (

@@ -5,48 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from services import begin_joint, work_as
-from small_plans import rows_of
+from services import begin_joint, joint_sites
 
-from cloakgp.custodians import Site
 from cloakgp.service.access import Role
-from cloakgp.service.errors import NotFoundError
-from cloakgp.service.operations.joint_requests import read_joint_file, send_joint_file
-
-
-class Sent:
-    """The exchange of a site, by the operations of the service."""
-
-    def __init__(self, work, request):
-        self.work, self.request = work, request
-
-    def get(self, name):
-        try:
-            return read_joint_file(self.work, self.request, name)
-        except NotFoundError:
-            return None
-
-    def has(self, name):
-        return self.get(name) is not None
-
-    def put(self, name, content):
-        send_joint_file(self.work, self.request, name, content=content)
 
 
 @pytest.fixture
 def begun(service, tokens, tmp_path):
     """A request of north and south: its number, and the sites."""
     view, owners = begin_joint(service, tokens[Role.ANALYST])
-    sites = {
-        name: Site(
-            name,
-            rows_of(part, parts=2),
-            Sent(work_as(service, token), view.id),
-            tmp_path / "own" / name,
-        )
-        for part, (name, token) in enumerate(owners.items())
-    }
-    return view.id, sites, owners
+    return view.id, joint_sites(service, view.id, owners, tmp_path), owners
 
 
 def words_of(answer):

@@ -72,6 +72,19 @@ def test_a_table_is_added(sent):
     assert "room for one more release of up to ε = 3 at δ" in custodian.get("/budgets").text
 
 
+def test_a_table_of_other_people_is_added(sent, visit):
+    """The custodian's word stands on its page, on the account's and in the ledger."""
+    custodian, where = sent
+    made = custodian.send("/add-table/declare", {**where, **DECLARED, "people": "disjoint"})
+    assert made.url.path.startswith("/tables/"), made.text
+    assert "are in no other such table of the account, as custodian says" in made.text
+    assert "Of the people of this table 0 % of the limit is used" in made.text
+    account = custodian.get("/budgets/children").text
+    assert "heights: 0 % of the limit used" in account
+    assert "room for one more release about everybody of up to ε = 3" in account
+    assert "cohort" in visit(Role.AUDITOR).get("/ledger").text
+
+
 def test_what_is_wrong_is_said_beside_what_was_typed(sent):
     custodian, where = sent
     for changed, told in (
