@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakgp import Guarantee
+from cloakgp import DPGPRegressor, Guarantee, Release, refine
 from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.report.describe import describe
 from cloakgp.report.guarantee import guarantee_facts, power_of_tests, right_guess
 from cloakgp.utils.formatting import percent
 
-EPSILON = 0.7
+EPSILON, LAPLACE = 0.7, "laplace"
 # Randomised response with e^ε to 1, which is the worst that ε allows.
 LAW = np.array([np.exp(EPSILON), 1.0]) / (1 + np.exp(EPSILON))
 
@@ -54,6 +55,47 @@ def test_the_readme_says_what_is_guessed_under_either_noise():
     gaussian = right_guess(Guarantee(epsilon=1.0, delta=1e-3, mu=mu))
     assert f"guesses right at most {percent(pure)} of the time" in said
     assert f"with Gaussian noise at δ = 0.001, {percent(gaussian)}." in said
+
+
+@pytest.mark.parametrize(
+    ("delta", "noise", "told"),
+    [
+        (1e-6, "auto", "was expected to be better or nearly as good"),
+        (1e-6, "laplace", "was asked for"),
+        (0.0, "auto", None),
+        (1e-6, "gaussian", None),
+    ],
+)
+def test_a_delta_that_was_allowed_and_not_used_is_told_in_a_sentence(delta, noise, told, tmp_path):
+    model = DPGPRegressor(
+        bounds=(0, 1), epsilon=1.0, delta=delta, noise=noise, stages=None, interval=False
+    )
+    X = np.linspace(0, 1, 30)[:, None]
+    release = model.fit(X, np.linspace(0, 1, 30)).release_
+    assert release.measurements[0].answers.noise == ("gaussian" if noise == "gaussian" else LAPLACE)
+    release.save(tmp_path / "r.cloak")
+    loaded = Release.load(tmp_path / "r.cloak")
+    guarantee = describe(loaded)[2].facts[0].text
+    plan = dict(model.plan(X, epsilons=()).facts())["protected"]
+    for text in (guarantee, plan, loaded._repr_html_(), model._repr_html_()):
+        assert ("none of it" in text) == (told is not None)
+    if told is not None:
+        allowed = f"δ = 1e-06 was allowed, and none of it was used: Laplace noise {told}, and needs"
+        assert allowed in guarantee
+        assert allowed in loaded._repr_html_()
+        assert f"will be used: Laplace noise {told.replace('was', 'is')}, and needs none." in plan
+
+
+def test_a_delta_that_a_later_visit_used_is_not_told_to_be_unused():
+    model = DPGPRegressor(
+        bounds=(0, 1), epsilon=1.0, delta=1e-6, noise="laplace", stages=None, interval=False
+    )
+    X, y = np.linspace(0, 1, 30)[:, None], np.linspace(0, 1, 30)
+    first = model.fit(X, y).release_
+    pure = refine(first, y, epsilon=0.5)
+    assert "δ = 1e-06 was allowed" in describe(pure)[2].facts[0].text
+    mixed = refine(first, y, epsilon=0.5, delta=1e-6, noise="gaussian")
+    assert "none of it" not in describe(mixed)[2].facts[0].text
 
 
 def test_parts_of_a_guarantee_are_told_rounded_up():

@@ -199,7 +199,7 @@ def _pay(
     from cloakgp.cli.progress import reporting
     from cloakgp.fitting.refusals import WrongKindError
     from cloakgp.privacy import compose
-    from cloakgp.privacy.noise_choice import check_noise
+    from cloakgp.privacy.noise_choice import check_noise, unused_delta
     from cloakgp.report.guarantee import stated
 
     noise = texts.noise_choice(visit.noise, option="--noise")
@@ -227,9 +227,10 @@ def _pay(
     say(f"Wrote {to}: predictions of {made.output_name}, from {made.n_rows:,} rows.", style="green")
     say(f"  all visits together: {stated(made.guarantee)}")
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
+    unused = unused_delta(spent, allowed=visit.delta, noise=noise)
     explain(
-        f"This visit spent {stated(spent)}. Another run spends the same again, unless nobody ever "
-        "sees the first file."
+        f"This visit spent {stated(spent)}. {unused}{' ' * bool(unused)}Another run spends the "
+        "same again, unless nobody ever sees the first file."
     )
 
 

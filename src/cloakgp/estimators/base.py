@@ -482,7 +482,7 @@ class DesignMixin(BaseEstimator):
 
     def _keep(self, release: Release) -> Self:
         """Keep the release, with its schema and its provenance."""
-        provenance = Provenance.of(release.measurements)
+        provenance = Provenance.of(release.measurements).allow(self.delta, noise=self.noise)
         self.release_ = replace(release, schema=self.schema_, provenance=provenance)
         return self
 

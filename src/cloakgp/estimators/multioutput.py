@@ -372,7 +372,7 @@ class DPGPMultiOutputRegressor(
             columns=columns,
             output_names=names if len(names) == len(columns.bounds) else (),
             schema=self.schema_,
-            provenance=Provenance.of(entries.measurements),
+            provenance=Provenance.of(entries.measurements).allow(self.delta, noise=self.noise),
             intervals=None if found == columns else found,
             calibrations=tuple(
                 number

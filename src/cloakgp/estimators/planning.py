@@ -62,6 +62,7 @@ class Beforehand:
     cost : FitCost
     channels : int
         Number of functions that are learned.
+    asked_noise : {"auto", "gaussian", "laplace"}
     """
 
     table: TableFacts
@@ -70,6 +71,7 @@ class Beforehand:
     queries: int
     cost: FitCost
     channels: int
+    asked_noise: NoiseChoice
 
     def plan_of(self, questions: int, **said: Any) -> ReleasePlan:
         """Return the plan of a release of this table by an estimator."""
@@ -87,6 +89,7 @@ class Beforehand:
             "memory": self.cost.memory,
             "seconds": self.cost.seconds,
             "file_bytes": file_bytes,
+            "asked_noise": self.asked_noise,
         }
         return ReleasePlan(**{**settled, **said})
 
@@ -180,7 +183,15 @@ class PlanMixin:
             how = replace(how, inducing=how.inducing or INDUCING, by_passes=True, resolves=resolves)
         count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
         cost = cost_of(table, how, queries=count, channels=channels)
-        return Beforehand(table, inputs, how, queries=count, cost=cost, channels=channels)
+        return Beforehand(
+            table,
+            inputs,
+            how,
+            queries=count,
+            cost=cost,
+            channels=channels,
+            asked_noise=self.noise,
+        )
 
 
 class ForecastMixin(PlanMixin):

@@ -22,9 +22,10 @@ from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.fitting.resolution import most_inducing
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.noise_choice import unused_delta
 from cloakgp.utils.formatting import bytes_in_words, pair_in_words, percent, seconds_in_words
 from cloakgp.utils.markup import html_table
-from cloakgp.utils.names import NoiseName, ScaleName
+from cloakgp.utils.names import AUTO, NoiseChoice, NoiseName, ScaleName
 from cloakgp.utils.pictures import Pictured
 
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
@@ -124,6 +125,8 @@ class ReleasePlan(Pictured):
     scatter_declared : bool
         Whether it was declared how far people with the same inputs differ. If not, nobody knows
         beforehand how far predictions are from a new person's own value.
+    asked_noise : {"auto", "gaussian", "laplace"}
+        The noise that was asked for.
     """
 
     table: TableFacts
@@ -142,6 +145,7 @@ class ReleasePlan(Pictured):
     guarantee: Guarantee | None = None
     transform: ScaleName | None = None
     scatter_declared: bool = False
+    asked_noise: NoiseChoice = AUTO
 
     @property
     def forecast(self) -> Forecast | None:
@@ -292,7 +296,17 @@ class ReleasePlan(Pictured):
         else:
             told = self.guarantee
             budget = pair_in_words(told.epsilon, told.delta, pure=told.pure_epsilon)
-        return f"{unit} of the private column ({self.declared}), with {budget}."
+        told_of_delta = f" {self.unused_delta}" if self.unused_delta else ""
+        return f"{unit} of the private column ({self.declared}), with {budget}.{told_of_delta}"
+
+    @property
+    def unused_delta(self) -> str:
+        """That a δ is allowed and none of it will be used, in a sentence; empty if not so."""
+        if self.guarantee is None:
+            return ""
+        return unused_delta(
+            self.guarantee, allowed=self.delta, noise=self.asked_noise, ahead=True
+        )
 
     def _public(self) -> str:
         names = ", ".join(self.table.columns)

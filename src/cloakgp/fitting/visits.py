@@ -551,7 +551,12 @@ def visit_table(release: Release, table: Table, y: Any, visit: Visit) -> Release
     together = (*release.measurements, measurement)
     relearned = isinstance(table, HeldTable) and not streamed and release.hyperprior is not None
     later = release.with_measurements(together) if relearned else _added(release, measurement)
-    return replace(table.finish(later), visits=release.visits + 1, cohorts=visit.cohorts)
+    origin = later.provenance
+    if origin is not None:
+        origin = origin.allow(delta, noise=visit.budget.noise)
+    return replace(
+        table.finish(later), visits=release.visits + 1, cohorts=visit.cohorts, provenance=origin
+    )
 
 
 def _added(release: Release, measurement: Measurement) -> Release:

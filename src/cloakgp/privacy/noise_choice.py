@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from cloakgp.privacy.accounting import Guarantee, compose
 from cloakgp.privacy.budgets import Pair, check_budget
+from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.noise import NOISES, Noise, noise_named
 from cloakgp.utils.names import AUTO, Ball, NoiseName
 
@@ -147,6 +148,37 @@ def budgets_at_equal_total(
             parts[name] = max(parts[name] - excess, PRECISION * epsilon)
             excess = total(name, parts[name]) - least
     return {name: (part, delta) for name, part in parts.items()}
+
+
+def unused_delta(
+    guarantee: Guarantee | MixedGuarantee, *, allowed: float, noise: object, ahead: bool = False
+) -> str:
+    """Return in a sentence that a δ is allowed and none of it spent; empty if that is not so.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or MixedGuarantee
+        Of what was spent, or will be.
+    allowed : float
+    noise : str
+        As it was asked for: a name, or "auto" for a choice.
+    ahead : bool
+        Whether nothing was asked yet.
+
+    Examples
+    --------
+    >>> spent = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
+    >>> unused_delta(spent, allowed=1e-6, noise="laplace")
+    'δ = 1e-06 was allowed, and none of it was used: Laplace noise was asked for, and needs none.'
+    """
+    if not allowed or guarantee.delta_at(guarantee.epsilon) > 0:
+        return ""
+    was, used = ("is", "will be") if ahead else ("was", "was")
+    why = f"{was} expected to be better or nearly as good" if noise == AUTO else f"{was} asked for"
+    return (
+        f"δ = {allowed:.4g} {was} allowed, and none of it {used} used: Laplace noise {why}, and "
+        "needs none."
+    )
 
 
 def choose_noise(

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise_choice import unused_delta
 from cloakgp.release.measurement import Measurement
 from cloakgp.utils.arrays import Array
 
@@ -36,6 +39,10 @@ class Provenance:
         Who made it, if somebody said so.
     licence : str
         Under which it may be used, if somebody said so.
+    delta : float
+        The δ that was allowed; of several visits, the largest.
+    noise : str
+        The noise that was asked for in the latest visit, "auto" for a choice; empty if unknown.
     """
 
     made: str
@@ -45,6 +52,8 @@ class Provenance:
     refines: str = ""
     by: str = ""
     licence: str = ""
+    delta: float = 0.0
+    noise: str = ""
 
     @classmethod
     def of(cls, measurements: Sequence[Measurement]) -> Self:
@@ -86,7 +95,29 @@ class Provenance:
             Those whose releases were added.
         """
         ids = [self.refines, *(each.id for each in others if each is not None)]
-        return replace(self, refines=", ".join(dict.fromkeys(each for each in ids if each)))
+        allowed = max([self.delta, *(each.delta for each in others if each is not None)])
+        refines = ", ".join(dict.fromkeys(each for each in ids if each))
+        return replace(self, refines=refines, delta=allowed)
+
+    def allow(self, delta: float, *, noise: str) -> Self:
+        """Return that of a release for which a visit allowed a δ, and asked for a noise.
+
+        Examples
+        --------
+        >>> Provenance.of_values().allow(1e-6, noise="auto").delta
+        1e-06
+        """
+        return replace(self, delta=max(self.delta, delta), noise=noise)
+
+    def unused_delta(self, guarantee: Guarantee | MixedGuarantee) -> str:
+        """Return in a sentence that a δ was allowed and none of it used; empty if that is not so.
+
+        Parameters
+        ----------
+        guarantee : Guarantee or MixedGuarantee
+            Of the release.
+        """
+        return unused_delta(guarantee, allowed=self.delta, noise=self.noise)
 
     def with_statement(self, *, purpose: str = "", by: str = "", licence: str = "") -> Self:
         """Return it with statements of a user; empty text keeps the earlier one.
@@ -114,9 +145,13 @@ class Provenance:
             self.refines,
             self.by,
             self.licence,
+            self.noise,
         )
         if any(len(text) > LONGEST_TEXT for text in texts):
             raise ValueError("where it comes from is damaged")
+        # Written so that NaN fails.
+        if not 0 <= self.delta < 1:
+            raise ValueError("the δ that was allowed is damaged")
         try:
             datetime.fromisoformat(self.made)
         except ValueError:

@@ -639,6 +639,7 @@ class Release(SavedRelease, Predictions, Pictured):
 
     def _repr_html_(self) -> str:
         origin, accuracy = self.provenance, self.accuracy()
+        unused = "" if origin is None else origin.unused_delta(self.guarantee)
         made = [] if origin is None else [("made", f"{origin.made}, cloakgp {origin.version}")]
         columns = self.input_names if self.schema is None else self.schema.sources
         answers = sum(measurement.answers.values.size for measurement in self.measurements)
@@ -646,6 +647,7 @@ class Release(SavedRelease, Predictions, Pictured):
             f"Release about {self.output_name}",
             [
                 ("guarantee", str(self.guarantee)),
+                *([("δ", unused)] if unused else []),
                 ("private", f"{self.output_name} ({self.likelihood.outputs})"),
                 ("public", ", ".join(columns) or f"{self.n_inputs} inputs"),
                 ("rows", f"{self.n_rows:,}"),

@@ -14,6 +14,7 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.person_ids import COMPARED
 from cloakgp.privacy.spending import Budget
 from cloakgp.release import Choice
+from cloakgp.release.provenance import Provenance
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, pair_in_words, percent
 
@@ -130,6 +131,7 @@ def guarantee_facts(
     cohorts: Cohorts = (),
     tables: Sequence[int] = (),
     kept: int | None = None,
+    origin: Provenance | None = None,
 ) -> tuple[Fact, ...]:
     """Return a guarantee in words.
 
@@ -155,6 +157,8 @@ def guarantee_facts(
         Which table each of the parts asked; needed with cohorts.
     kept : int, optional
         Which of the parts asked rows that were kept out of all others.
+    origin : Provenance, optional
+        Of the release: it knows the δ that was allowed.
 
     Examples
     --------
@@ -167,7 +171,10 @@ def guarantee_facts(
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
     composition = _parts(parts, cohorts=cohorts, tables=tables, kept=kept)
     if isinstance(guarantee, Guarantee) and _tells_no_delta(guarantee):
-        facts = _without_delta(guarantee, output=output, parts=composition, grouped=grouped)
+        unused = "" if origin is None else origin.unused_delta(guarantee)
+        facts = _without_delta(
+            guarantee, output=output, unused=unused, parts=composition, grouped=grouped
+        )
         return (*facts, *_visits(visits, limit=limit, pure=True))
     return (
         Fact("guarantee", _pair(guarantee)),
@@ -219,12 +226,12 @@ def _pair(guarantee: Guarantee | MixedGuarantee) -> str:
 
 
 def _without_delta(
-    guarantee: Guarantee, *, output: str, parts: tuple[Fact, ...], grouped: bool
+    guarantee: Guarantee, *, output: str, unused: str, parts: tuple[Fact, ...], grouped: bool
 ) -> tuple[Fact, ...]:
     """Return a guarantee without δ in words."""
     odds = odds_factor(max(guarantee.epsilon, guarantee.pure_epsilon))
     return (
-        Fact("guarantee", f"{stated(guarantee)}."),
+        Fact("guarantee", f"{stated(guarantee)}.{f' {unused}' if unused else ''}"),
         *parts,
         Fact(
             "in words",
