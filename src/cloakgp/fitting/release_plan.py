@@ -304,9 +304,7 @@ class ReleasePlan(Pictured):
         """That a δ is allowed and none of it will be used, in a sentence; empty if not so."""
         if self.guarantee is None:
             return ""
-        return unused_delta(
-            self.guarantee, allowed=self.delta, noise=self.asked_noise, ahead=True
-        )
+        return unused_delta(self.guarantee, allowed=self.delta, noise=self.asked_noise, ahead=True)
 
     def _public(self) -> str:
         names = ", ".join(self.table.columns)
