@@ -168,11 +168,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan of a release: `facts` in words, `plan` as numbers."""
+    """A plan of a release: `facts` in words, `plan` as numbers, and the choices that have room."""
 
     facts: list[dict[str, str]]
     budgets: list[list[str]]
     plan: dict[str, Any]
+    choices: dict[str, Any]
     releases_left: int
     mine_left: int | None
     needs_approval: bool

@@ -127,8 +127,12 @@ class Provenance:
         >>> Provenance.of_values().with_statement(by="A. Custodian", licence="CC BY 4.0").by
         'A. Custodian'
         """
-        given = {"purpose": purpose, "by": by, "licence": licence}
-        return replace(self, **{name: text for name, text in given.items() if text})
+        return replace(
+            self,
+            purpose=purpose or self.purpose,
+            by=by or self.by,
+            licence=licence or self.licence,
+        )
 
     def validate(self) -> None:
         """Refuse an invalid provenance.

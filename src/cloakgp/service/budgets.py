@@ -35,6 +35,7 @@ from cloakgp.privacy.spending import Budget
 from cloakgp.service.messages import LARGEST_EPSILON, Choices
 from cloakgp.service.models import UNFINISHED, Request, Rules, Share, Table
 from cloakgp.utils.bisection import bracket
+from cloakgp.utils.names import AUTO
 
 # Halvings in the search for the largest ε.
 HALVINGS = 24
@@ -107,6 +108,73 @@ def costs_of(choices: Choices) -> Costs:
     question is about them: it adds nothing.
     """
     return costs_of_release(choices.epsilon, choices.delta, noise=choices.noise)
+
+
+@dataclass(frozen=True)
+class Room:
+    """The room that one analyst's next request has.
+
+    Attributes
+    ----------
+    limit : (float, float)
+        Of the account.
+    account : Charges
+    share : (float, float) or None
+        The most that the analyst may spend; None if the account's limit alone counts.
+    mine : Charges
+        Of the analyst.
+    """
+
+    limit: Budget
+    account: Charges
+    share: Budget | None
+    mine: Charges
+
+    @classmethod
+    def of(cls, session: Session, rules: Rules, person: int, cohort: str) -> Room:
+        """Return the room in an account for a table of a cohort, as the session sees it."""
+        return cls(
+            limit=standing(session, rules.account).limit,
+            account=charges_of_account(session, rules.account, cohort),
+            share=share_of(session, rules, person),
+            mine=charges_of_person(session, rules.account, person, cohort),
+        )
+
+    def in_share(self, costs: Costs) -> bool:
+        """Return whether the analyst's share has room for one release."""
+        return self.share is None or self.mine.fits(self.share, beside=costs)
+
+    def in_account(self, costs: Costs) -> bool:
+        """Return whether the account's limit has room for one release."""
+        return self.account.fits(self.limit, beside=costs)
+
+    def choose(self, choices: Choices) -> Choices:
+        """Return choices without their δ where that makes room for them, otherwise as they are.
+
+        A request holds room for each noise that its choices leave open. Where there is none for
+        noise that spends δ, a δ that is allowed is no reason to refuse noise that needs none:
+        without it no other can be drawn, and what is held covers that.
+
+        Parameters
+        ----------
+        choices : Choices
+
+        Examples
+        --------
+        >>> nothing, asked = Charges(spent=Amount(), pending=()), Choices(epsilon=1.0, delta=1e-6)
+        >>> rooms = [Room((1.0, delta), nothing, None, nothing) for delta in (0.0, 1e-6)]
+        >>> [room.choose(asked).delta for room in rooms]
+        [0.0, 1e-06]
+        """
+
+        def fits(one: Choices) -> bool:
+            costs = costs_of(one)
+            return self.in_share(costs) and self.in_account(costs)
+
+        if choices.noise != AUTO or not choices.delta or fits(choices):
+            return choices
+        without = choices.model_copy(update={"delta": 0.0})
+        return without if fits(without) else choices
 
 
 def standing(session: Session, account: str) -> Standing:

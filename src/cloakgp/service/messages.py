@@ -411,6 +411,10 @@ class PlanView(Message):
     facts: list[FactView]
     budgets: list[list[str]]
     plan: dict[str, Any]
+    choices: Choices = Field(
+        description="What is planned: without the δ that was asked for, where there is room for a "
+        "release of the same choices without δ alone."
+    )
     releases_left: int = Field(
         description="Number of such releases for which the account has room."
     )

@@ -8,6 +8,7 @@ import pytest
 from services import add_people, opened, register, work_as
 
 from cloakgp.privacy.filters import Amount, costs_of_release, has_room
+from cloakgp.service import budgets
 from cloakgp.service.access import Role
 from cloakgp.service.errors import (
     ConflictError,
@@ -22,11 +23,13 @@ from cloakgp.service.messages import (
     NewPerson,
     NewRequest,
     NewRules,
+    PlanRequest,
     PrivacyBudget,
 )
 from cloakgp.service.operations.accounts import change_rules, list_accounts, set_share
 from cloakgp.service.operations.jobs import cancel_job, list_jobs, show_job
 from cloakgp.service.operations.people import create_person
+from cloakgp.service.operations.plans import make_plan
 from cloakgp.service.operations.proposals import confirm_proposal
 from cloakgp.service.operations.requests import (
     approve_request,
@@ -100,6 +103,30 @@ def test_no_threshold_or_share_is_passed_by_the_noise_that_is_drawn(office):
         asked = office.ask(analyst, 1.5, delta=1e-15, noise=noise)
         assert (asked.state, asked.needs_approval) == ("waiting", True)
         withdraw_request(analyst, asked.id)
+
+
+def test_a_delta_is_no_reason_to_refuse_a_release_that_needs_none(office):
+    """Of a share without δ; what is held is what may be drawn, and nothing else may."""
+    analyst = office.work(Role.ANALYST)
+    set_share(office.work(Role.CUSTODIAN), "children", "analyst", PrivacyBudget(epsilon=2))
+    planned = PlanRequest(table=office.table.id, choices=Choices(epsilon=1.0, delta=1e-6))
+    plan = make_plan(analyst, planned)
+    assert (plan.choices.delta, plan.mine_left, plan.plan["noise"]) == (0.0, 2, "laplace")
+    asked = office.ask(analyst, 1.0, key="once")
+    assert asked.choices.delta == 0.0
+    assert budgets.costs_of(asked.choices) == costs_of_release(1.0, 0.0)
+    assert office.ask(analyst, 1.0, key="once").id == asked.id
+    with pytest.raises(ConflictError):
+        office.ask(analyst, 1.0, key="once", delta=1e-6, noise="gaussian")
+    with pytest.raises(NoRoomError, match="your share"):
+        office.ask(analyst, 1.0, noise="gaussian")
+    with pytest.raises(NoRoomError, match="your share"):
+        office.ask(analyst, 1.5)
+    assert office.ask(analyst, 1.0).choices.delta == 0.0
+
+
+def test_where_there_is_room_for_every_noise_a_delta_stays(office):
+    assert office.ask(office.work(Role.ANALYST), 1.0).choices.delta == 1e-6
 
 
 def test_nobody_decides_about_their_own(office):

@@ -354,6 +354,17 @@ def test_without_room_nobody_is_said_to_approve(visit, table):
     assert "approval" in some
 
 
+def test_a_delta_for_which_there_is_no_room_is_left_out_and_said(visit, table):
+    analyst = visit(Role.ANALYST)
+    asked = {"epsilon": "1.5", "delta": "0.001"}
+    told = analyst.get(f"/tables/{table.id}/plan/answer", params=asked).text
+    assert "There is no room for noise that spends δ = 0.001." in told
+    assert "With ε = 1.5, no δ" in told
+    assert "epsilon=1.5&amp;delta=0.0" in told.split("Request this release")[0]
+    named = analyst.get(f"/tables/{table.id}/plan/answer", params=asked | {"noise": "gaussian"})
+    assert "Request this release" not in named.text
+
+
 @pytest.fixture
 def release(visit, table):
     """The address of a release's page."""

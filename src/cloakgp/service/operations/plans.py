@@ -9,14 +9,7 @@ from cloakgp.orders.progress import Reporter
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plans import PlanDisplay
 from cloakgp.service.access import operation
-from cloakgp.service.budgets import (
-    charges_of_account,
-    charges_of_person,
-    costs_of,
-    needs_approval,
-    share_of,
-    standing,
-)
+from cloakgp.service.budgets import Room, costs_of, needs_approval
 from cloakgp.service.context import Work
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import FactView, PlanRequest, PlanView
@@ -39,22 +32,22 @@ def make_plan(work: Work, request: PlanRequest) -> PlanView:
     EndedError
         If the caller leaves, or the service ends.
     """
-    table, plan = _plan(work, request)
-    costs = costs_of(request.choices)
     with work.database.reading() as session:
-        limit = standing(session, table.account).limit
-        account = charges_of_account(session, table.account, table.cohort)
+        table = usable_table(session, request.table)
         rules = session.get(Rules, table.account)
         assert rules is not None
-        share = share_of(session, rules, work.actor.id)
-        mine = charges_of_person(session, table.account, work.actor.id, table.cohort)
+        room = Room.of(session, rules, work.actor.id, table.cohort)
+        choices = room.choose(request.choices)
+        costs = costs_of(choices)
         asks = needs_approval(session, rules, work.actor.id, costs, table.cohort)
+    _, plan = _plan(work, request.model_copy(update={"choices": choices}))
     return PlanView(
+        choices=choices,
         facts=[FactView(label=label, text=text) for label, text in plan.facts()],
         budgets=[list(line) for line in plan.budgets()],
         plan=plan.to_dict(),
-        releases_left=account.releases_left(costs, limit=limit),
-        mine_left=None if share is None else mine.releases_left(costs, limit=share),
+        releases_left=room.account.releases_left(costs, limit=room.limit),
+        mine_left=None if room.share is None else room.mine.releases_left(costs, limit=room.share),
         needs_approval=asks,
     )
 

@@ -20,13 +20,14 @@ from cloakgp.service.models import (
     MadeRelease,
     Request,
     RequestState,
-    Rules,
     Table,
     now,
 )
 from cloakgp.service.operations.jobs import NO_LONGER, view_of_job
 from cloakgp.service.operations.tables import usable_table
 from cloakgp.service.orders import order_of
+
+NO_ROOM = "the account's limit leaves no room for this"
 
 
 @operation
@@ -62,22 +63,27 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
             )
             before = session.scalar(query)
             if before is not None:
-                same = (before.table_id, before.choices, before.purpose)
-                if same != (new.table, choices, new.purpose):
+                # Of the same choices, room may have been left without δ alone.
+                alike = before.choices in (choices, choices | {"delta": 0.0})
+                if not alike or (before.table_id, before.purpose) != (new.table, new.purpose):
                     raise ConflictError("this key belongs to another request")
                 return _view(session, before)
-        costs = budgets.costs_of(new.choices)
-        _check_share(session, rules, work.actor.id, costs, table.cohort)
-        _check_room(session, table, costs)
+        room = budgets.Room.of(session, rules, work.actor.id, table.cohort)
+        chosen = room.choose(new.choices)
+        costs = budgets.costs_of(chosen)
+        if not room.in_share(costs):
+            raise NoRoomError("your share of the account leaves no room for this")
+        if not room.in_account(costs):
+            raise NoRoomError(NO_ROOM)
         asks = budgets.needs_approval(session, rules, work.actor.id, costs, table.cohort)
         row = Request(
             table_id=table.id,
             person_id=work.actor.id,
             idempotency=idempotency,
             purpose=new.purpose,
-            choices=choices,
-            epsilon=new.choices.epsilon,
-            delta=new.choices.delta,
+            choices=chosen.model_dump(mode="json"),
+            epsilon=chosen.epsilon,
+            delta=chosen.delta,
             needs_approval=asks,
             state="waiting" if asks else "approved",
         )
@@ -191,19 +197,11 @@ def _visible(session: Session, work: Work, request: int) -> Request:
     return row
 
 
-def _check_share(session: Session, rules: Rules, person: int, costs: Costs, cohort: str) -> None:
-    share = budgets.share_of(session, rules, person)
-    if share is not None:
-        mine = budgets.charges_of_person(session, rules.account, person, cohort)
-        if not mine.fits(share, beside=costs):
-            raise NoRoomError("your share of the account leaves no room for this")
-
-
 def _check_room(session: Session, table: Table, costs: Costs) -> None:
     limit = budgets.standing(session, table.account).limit
     charges = budgets.charges_of_account(session, table.account, table.cohort)
     if not charges.fits(limit, beside=costs):
-        raise NoRoomError("the account's limit leaves no room for this")
+        raise NoRoomError(NO_ROOM)
 
 
 def _locked(session: Session, work: Work, request: int) -> Request:

@@ -56,12 +56,15 @@ class Planned:
     choices : Choices or None
     address : str
         The choices as a query of an address.
+    refused_delta : float
+        The δ that was asked for, if there is room without it alone; 0 otherwise.
     """
 
     plan: PlanView | None
     problem: str
     choices: Choices | None
     address: str
+    refused_delta: float = 0.0
 
     @property
     def facts(self) -> dict[str, str]:
@@ -242,12 +245,18 @@ def plan_table(
     figures : str
         As for `plan_request`.
     """
-    address = urlencode(fields_of(choices))
     try:
         plan = plans.make_plan(work, plan_request(table.id, choices, figures=figures))
     except ServiceError as error:
+        address = urlencode(fields_of(choices))
         return Planned(plan=None, problem=str(error), choices=choices, address=address)
-    return Planned(plan=plan, problem="", choices=choices, address=address)
+    return Planned(
+        plan=plan,
+        problem="",
+        choices=plan.choices,
+        address=urlencode(fields_of(plan.choices)),
+        refused_delta=choices.delta if choices.delta != plan.choices.delta else 0.0,
+    )
 
 
 def plan_request(table: int, choices: Choices, *, figures: Figures) -> PlanRequest:
