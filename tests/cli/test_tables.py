@@ -216,6 +216,50 @@ def test_missing_outputs_mean_what_the_custodian_says(people, meaning, rows):
     assert Release.load("pay.cloak").n_rows == rows
 
 
+LACKING = "2 more rows have no private value, and are left out: that choice makes public"
+
+
+@pytest.mark.parametrize("copies", [1, 130], ids=["held", "in passes"])
+def test_rows_that_are_left_out_are_counted_and_told_before_and_after(people, copies):
+    people.loc[[1, 2], "pay"] = np.nan
+    many = pd.concat([people, *[people.drop([1, 2])] * (copies - 1)], ignore_index=True)
+    many.to_csv("people.csv", index=False)
+    run("schema", "people.csv", "--output", "pay,id")
+    path = Path("people.schema.json")
+    path.write_text(path.read_text(encoding="utf-8").replace('"impute"', '"drop"'), "utf-8")
+    words = ("--output", "pay", "--bounds", 0, 1000, "--epsilon", 1, "--person", "id")
+    words += ("--missing-output", "drop")
+    planned = run("plan", "people.csv", *words, "--quick")
+    assert planned.exit_code == 0, planned.output
+    made = run("release", "people.csv", *words, "-o", "pay.cloak")
+    assert made.exit_code == 0, made.output
+    release = Release.load("pay.cloak")
+    rows, lacking = 37 * copies, 1 * copies
+    assert release.n_rows == rows
+    found = release.provenance
+    assert (found.without_output, found.without_inputs) == (2, lacking)
+    others = "1 more row lacks" if copies == 1 else f"{lacking} more rows lack"
+    for said in (planned, made, run("show", "pay.cloak")):
+        text = " ".join(said.stdout.split())
+        assert LACKING in text
+        assert f"{others} a public value, and" in text
+    plan = " ".join(planned.stdout.split())
+    assert f"rows {rows:,} of" in plan
+    assert "who is in the table; which rows are the same person; which rows have a private" in plan
+    assert "Of the private column was read which cells are empty, and nothing spent." in plan
+
+
+def test_where_nothing_is_left_out_nothing_is_said_of_it(people):
+    people.to_csv("people.csv", index=False)
+    words = ("--inputs", "job", "--output", "pay", "--bounds", 0, 1000, "--epsilon", 1)
+    planned = run("plan", "people.csv", *words, "--quick")
+    assert planned.exit_code == 0, planned.output
+    assert released("people.csv", inputs="job").exit_code == 0
+    for said in (planned, run("show", "pay.cloak")):
+        assert "left out" not in said.stdout
+        assert "which rows have a private value" not in said.stdout
+
+
 def test_many_rows_are_encoded_alike(people):
     """By passes, with rows that are dropped, and persons."""
     many = pd.concat([people] * 130, ignore_index=True)

@@ -46,6 +46,19 @@ def run(*words):
     return result
 
 
+def test_rows_of_a_further_table_that_are_left_out_are_counted_too():
+    gaps = table(2)
+    gaps.loc[[0, 1, 2], "pay"] = np.nan
+    gaps.to_csv("others.csv", index=False)
+    asked = ("--output", "pay", "--inputs", "age", "--bounds", 0, 1000, *BUDGET, *QUICK)
+    done("release", "people.csv", *asked, "-o", "a.cloak")
+    words = ("--missing-output", "drop", *BUDGET, "-o", "b.cloak")
+    done("extend", "a.cloak", "others.csv", *words)
+    assert Release.load("a.cloak").provenance.without_output == 0
+    assert Release.load("b.cloak").provenance.without_output == 3
+    assert "3 more rows have no private value" in " ".join(done("show", "b.cloak").stdout.split())
+
+
 def done(*words):
     result = run(*words)
     assert result.exit_code == 0, result.output

@@ -13,6 +13,7 @@ from cloakgp.cli.counting import Counting
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable, format_of_table
+from cloakgp.orders.origin import with_left_out
 
 if TYPE_CHECKING:
     from cloakgp.columns import Schema
@@ -285,7 +286,12 @@ def release_chosen(
                 pd.DataFrame(X, columns=list(declared.names)),
                 pd.Series(people.private[encoded.kept], name=name),
             )
-        return counting.origin.kept_in(replace(search.release_, schema=declared))
+        made = with_left_out(
+            replace(search.release_, schema=declared),
+            without_output=people.without_output,
+            without_inputs=len(encoded.kept) - len(encoded.X),
+        )
+        return counting.origin.kept_in(made)
 
     read = [table] if schema is None else [table, schema]
     made = counting.write(make, to, delta=delta, read=read, overwrite=overwrite)

@@ -156,8 +156,9 @@ def plan(
 ) -> None:
     """Describe a release before it is made: error, protection and cost. Spends nothing.
 
-    Takes the options of `cloakgp release`. Only public columns are read: expected error, what
-    becomes public, how much noise protects whom, and what it takes, over several budgets.
+    Takes the options of `cloakgp release`. Only public columns are read (with --missing-output
+    drop, which private cells are empty, too): expected error, what becomes public, how much noise
+    protects whom, and what it takes, over several budgets.
     Approximate errors come at once, and those of the full plan as they are ready.
     """
     del json_schema
@@ -173,7 +174,12 @@ def plan(
     if as_json:
         stdout.print(json.dumps(found.to_dict(), indent=2), soft_wrap=True, markup=False)
     else:
-        say("Nothing of the private column was read, and nothing spent.", style="green")
+        read = (
+            "Of the private column was read which cells are empty"
+            if table.missing_output == "drop"
+            else "Nothing of the private column was read"
+        )
+        say(f"{read}, and nothing spent.", style="green")
     if picture is not None:
         _draw(found, picture, vary=vary, output=table.output, overwrite=overwrite)
         if not as_json:

@@ -91,6 +91,8 @@ def _tell(made: Release, order: Order, *, to: Path) -> None:
 
     what = "probabilities" if has_classes(made) else "predictions"
     say(f"Wrote {to}: {what} of {order.source.output}, from {made.n_rows:,} rows.", style="green")
+    if made.provenance is not None and made.provenance.left_out:
+        explain(made.provenance.left_out)
     print_sections([section for section in describe(made) if section.title in SHOWN_AFTERWARDS])
     explain(
         f"This spent {stated(made.guarantee)}, about these people. Another run "

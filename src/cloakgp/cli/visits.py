@@ -14,6 +14,7 @@ from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.counting import Counting
 from cloakgp.orders import texts
 from cloakgp.orders.options import INFERENCE_ROWS, check_missing_output, format_of_table
+from cloakgp.orders.origin import with_left_out
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import DEFAULT_GAP, NoiseChoice
 
@@ -249,7 +250,7 @@ def _refine(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: R
     strategy = known.measurements[0].strategy
     if not isinstance(strategy, DenseStrategy):
         return ask_again(known, _file_rows(known, visit, raw, reporter), queries, **settings)
-    X, private, settings["groups"] = _read(known, visit, raw)
+    X, private, settings["groups"], _ = _read(known, visit, raw)
     if not np.array_equal(X, strategy.X):
         raise ValueError(
             f"{visit.table} has other rows than the release was made from, or in another order: "
@@ -272,9 +273,12 @@ def _extend(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: R
     queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
         rows = _file_rows(known, visit, raw, reporter)
-        return ask_new(known, rows, None, queries, **about, **settings)
-    X, private, settings["groups"] = _read(known, visit, raw)
-    return ask_new(known, X, private, queries, **about, **settings)
+        made = ask_new(known, rows, None, queries, **about, **settings)
+        return with_left_out(
+            made, without_output=rows.without_output, without_inputs=rows.without_inputs
+        )
+    X, private, settings["groups"], gone = _read(known, visit, raw)
+    return with_left_out(ask_new(known, X, private, queries, **about, **settings), **gone)
 
 
 def _people(text: str) -> People:
@@ -302,8 +306,8 @@ def _whose(visit: VisitOptions) -> dict[str, Any]:
 
 def _read(
     known: Release, visit: VisitOptions, raw: RawRows
-) -> tuple[Array, NDArray[Any], list[Hashable] | None]:
-    """Return the inputs of the kept rows, their private outputs, and their persons."""
+) -> tuple[Array, NDArray[Any], list[Hashable] | None, dict[str, int]]:
+    """Return the inputs of the kept rows, their outputs and persons, and how many are left out."""
     from cloakgp.data.tables import read_people
 
     people = read_people(
@@ -317,7 +321,11 @@ def _read(
     groups: list[Hashable] | None = None
     if people.groups is not None:
         groups = [each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept]
-    return encoded.X, people.private[encoded.kept], groups
+    gone = {
+        "without_output": people.without_output,
+        "without_inputs": len(encoded.kept) - len(encoded.X),
+    }
+    return encoded.X, people.private[encoded.kept], groups, gone
 
 
 def _raw_rows(known: Release, visit: VisitOptions) -> RawRows:

@@ -97,6 +97,7 @@ class FileRows(LocalRows):
         self._groups, self._raw, self._sources = groups, raw, sources
         self.schema = None if raw is None else raw.schema
         self._rows: int | None = None
+        self._without_output = 0
         self.paths = table_paths(path)
         self._states = tuple(file_state(file) for file in self.paths)
         self._counts: tuple[int | None, ...] = ()
@@ -128,6 +129,18 @@ class FileRows(LocalRows):
         return sum(known) if len(known) == len(self.paths) else None
 
     @property
+    def without_output(self) -> int:
+        """The number of rows that are left out as they have no output; known after a pass."""
+        return self._without_output
+
+    @property
+    def without_inputs(self) -> int:
+        """The number of other rows that are left out, for a public cell; known after a pass."""
+        if self._rows is None:
+            return 0
+        return sum(count or 0 for count in self._counts) - self._rows - self._without_output
+
+    @property
     def n_inputs(self) -> int:
         """D, the number of public inputs."""
         return len(self.input_names)
@@ -155,7 +168,7 @@ class FileRows(LocalRows):
         self._check_unchanged()
 
     def _pieces(self, names: Sequence[str], *, private: bool) -> Generator[Piece, None, None]:
-        counts, kept = [], 0
+        counts, kept, without = [], 0, 0
         for path in self.paths:
             rows = 0
             place = f" of {path}" if len(self.paths) > 1 else ""
@@ -163,9 +176,10 @@ class FileRows(LocalRows):
                 for batch in batches:
                     size = batch.num_rows
                     if self._raw is not None:
-                        batch = self._raw.encode(
+                        batch, lacking = self._raw.encode(
                             batch, private=private, first_row=rows, place=place
                         )
+                        without += lacking
                     if batch.num_rows:
                         yield Piece(batch=batch, first_row=rows, place=place)
                     rows, kept = rows + size, kept + batch.num_rows
@@ -174,7 +188,7 @@ class FileRows(LocalRows):
             raise ValueError(f"{self.paths[0]} has column names but no rows")
         if not kept:
             raise ValueError(f"{self.paths[0]} has no row that lacks nothing")
-        self._rows = kept
+        self._rows, self._without_output = kept, without
         for path, known, rows in zip(self.paths, self._counts, counts, strict=True):
             if known not in (None, rows):
                 raise ValueError(describe_change(path))

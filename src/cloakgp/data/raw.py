@@ -159,6 +159,17 @@ class RawTable(Mapping[str, Cells]):
                 columns[name] = texts
         return columns
 
+    def filter(self, kept: NDArray[np.bool_]) -> RawTable:
+        """Return the rows that are kept, of a table as it was read."""
+        mask = pa.array(kept)
+        return RawTable(
+            {
+                name: ArrowCells(cells.column.filter(mask))
+                for name, cells in self.cells.items()
+                if isinstance(cells, ArrowCells)
+            }
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
@@ -239,8 +250,10 @@ class RawRows:
         number = read_number(text, self.decimal, self.thousands)
         return UNREADABLE if is_gap(number) else repr(number)
 
-    def encode(self, batch: Any, *, private: bool, first_row: int, place: str) -> Any:
+    def encode(self, batch: Any, *, private: bool, first_row: int, place: str) -> tuple[Any, int]:
         """Return a batch of numbers, with its other columns behind them.
+
+        And the number of rows that are left out because their private cell is missing.
 
         Parameters
         ----------
@@ -266,4 +279,5 @@ class RawRows:
         numbers = [pa.array(column).filter(chosen) for column in encoded.X.T]
         mask = pa.array(kept & encoded.kept)
         columns = [*numbers, *(column.filter(mask) for column in others)]
-        return pa.RecordBatch.from_arrays(columns, names=[str(n) for n in range(len(columns))])
+        made = pa.RecordBatch.from_arrays(columns, names=[str(n) for n in range(len(columns))])
+        return made, batch.num_rows - int(kept.sum())

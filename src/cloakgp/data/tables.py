@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cloakgp.data.cells import as_numbers, as_person_ids, as_texts, check_cells
 from cloakgp.data.formats import TableFormat, format_of
 from cloakgp.data.formats.base import attempt, check_ids
-from cloakgp.data.raw import RawRows, RawTable
+from cloakgp.data.raw import DROP, RawRows, RawTable
 from cloakgp.data.schema import check_file, checked_names
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -260,12 +260,15 @@ class People:
         Whose rows they are, as `cloakgp.privacy.person_ids` says.
     exposure : array of shape (N,) or None
         Public, of counts.
+    without_output : int
+        The number of further rows, which are left out as they have no private value.
     """
 
     columns: RawTable
     private: NDArray[Any]
     groups: list[str] | None
     exposure: Array | None = None
+    without_output: int = 0
 
 
 def read_people(
@@ -317,8 +320,51 @@ def read_people(
     )
     exposures = None if exposure is None else _public_columns(table, [exposure])[:, 0]
     return People(
-        columns=RawTable.of(table, names), private=private, groups=people, exposure=exposures
+        columns=RawTable.of(table, names),
+        private=private,
+        groups=people,
+        exposure=exposures,
+        without_output=0 if kept is None else len(kept) - int(kept.sum()),
     )
+
+
+def rows_with_output(
+    path: str | Path, *, raw: RawRows, output: str, table_format: TableFormat | None = None
+) -> NDArray[np.bool_] | None:
+    r"""Return which rows are kept by their private cell; None for all.
+
+    It is public where the custodian says that rows without a private value are left out, and no
+    cell is looked at otherwise.
+
+    Parameters
+    ----------
+    path : str or Path
+    raw : RawRows
+    output : str
+        Name of the private column.
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cloakgp.columns import Number, Schema
+    >>> raw = RawRows(Schema((Number("age"),)), missing_output="drop")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("age,height\n30,170\n40,\n")
+    ...     rows_with_output(people, raw=raw, output="height").tolist()
+    [True, False]
+    """
+    if raw.missing_output != DROP:
+        return None
+    table = _read_columns(Path(path), names=[output], table_format=table_format)
+    return raw.private(table.column(0))[1]
 
 
 def read_person_ids(

@@ -23,7 +23,13 @@ from cloakgp.fitting.resolution import most_inducing
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import unused_delta
-from cloakgp.utils.formatting import bytes_in_words, pair_in_words, percent, seconds_in_words
+from cloakgp.utils.formatting import (
+    bytes_in_words,
+    left_out,
+    pair_in_words,
+    percent,
+    seconds_in_words,
+)
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import AUTO, NoiseChoice, NoiseName, ScaleName
 from cloakgp.utils.pictures import Pictured
@@ -78,6 +84,8 @@ class TableFacts:
         Of one person.
     schema : Schema or None
         What the raw public columns are, if the numbers are encoded from them.
+    without_output, without_inputs : int
+        How many further rows are left out, as they have no private value, or lack a public one.
     """
 
     rows: int
@@ -87,6 +95,13 @@ class TableFacts:
     people: int | None = None
     most_rows: int = 1
     schema: Schema | None = None
+    without_output: int = 0
+    without_inputs: int = 0
+
+    @property
+    def left_out(self) -> str:
+        """The rows that are left out, in sentences; empty if none is."""
+        return left_out(without_output=self.without_output, without_inputs=self.without_inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,16 +330,21 @@ class ReleasePlan(Pictured):
             else "which are in the file row by row"
         )
         whose = "; which rows are the same person" * (self.table.people is not None)
-        return f"{inputs}, {held}; who is in the table{whose}; all options, and the noisy answers."
+        valued = "; which rows have a private value" * bool(self.table.without_output)
+        return (
+            f"{inputs}, {held}; who is in the table{whose}{valued}; all options, and the noisy "
+            "answers."
+        )
 
     def _rows(self) -> str:
+        gone = f" {self.table.left_out}" if self.table.left_out else ""
         if self.table.people is None:
-            return f"{self.table.rows:,}, each protected on its own: one person, one row."
+            return f"{self.table.rows:,}, each protected on its own: one person, one row.{gone}"
         each = self.table.rows / self.table.people
         return (
             f"{self.table.rows:,} of {self.table.people:,} people: {each:.3g} each on average, and "
             f"{self.table.most_rows:,} at most. The noise hides all rows together "
-            "of whichever person weighs most in the questions."
+            f"of whichever person weighs most in the questions.{gone}"
         )
 
     def _model(self) -> str:
@@ -366,6 +386,8 @@ class ReleasePlan(Pictured):
         """Return the plan as plain data, for JSON."""
         return {
             "rows": self.table.rows,
+            "rows_without_output": self.table.without_output,
+            "rows_without_inputs": self.table.without_inputs,
             "columns": self.table.columns,
             "n_inputs": self.table.n_inputs,
             "people": self.table.people,

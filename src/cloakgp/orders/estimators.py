@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 from cloakgp.columns import Schema
 from cloakgp.columns.numbers import Number
 from cloakgp.data import FileRows
-from cloakgp.data.raw import REFUSE, RawRows, RawTable
-from cloakgp.data.tables import People, read_people, read_person_ids, read_public
+from cloakgp.data.raw import RawRows, RawTable
+from cloakgp.data.tables import (
+    People,
+    read_people,
+    read_person_ids,
+    read_public,
+    rows_with_output,
+)
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.quantiles import DPGPQuantileRegressor
 from cloakgp.estimators.regression import DPGPRegressor
@@ -26,6 +33,7 @@ from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.orders.options import Order, kernel_of
+from cloakgp.orders.origin import with_left_out
 from cloakgp.orders.progress import Reporter
 from cloakgp.privacy.noise_choice import check_noise
 from cloakgp.privacy.questions.classes import Classes
@@ -88,7 +96,10 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
             on_step=reporter.step,
             **({} if people.exposure is None else {"exposure": people.exposure}),
         )
-    return order.origin.kept_in(model.release_)
+    made = with_left_out(
+        model.release_, without_output=rows.without_output, without_inputs=rows.without_inputs
+    )
+    return order.origin.kept_in(made)
 
 
 def plan_release(
@@ -99,6 +110,9 @@ def plan_release(
     approximate: bool | None = False,
 ) -> ReleasePlan:
     """Plan a release by `make_release`; the private column is not read.
+
+    Where rows without a private value are left out, which these are is public: then the plan
+    reads which cells are empty.
 
     Parameters
     ----------
@@ -154,15 +168,18 @@ def plan_releases(
     if isinstance(model, DPGPRegressor):
         reporter.step("forecasting what predictions will be worth")
     if model.plan_fit(known.shape, queries=known.queries).by_passes:
-        yield model.plan(known.rows, known.query)
+        yield known.tell(model.plan(known.rows, known.query))
         return
-    columns, groups = _public_columns(order, known.schema)
+    columns, groups = _public_columns(order, known.raw)
     if isinstance(model, DPGPRegressor):
-        yield from model.plans(
-            columns, known.query, groups=groups, epsilons=epsilons, approximate=approximate
+        yield from map(
+            known.tell,
+            model.plans(
+                columns, known.query, groups=groups, epsilons=epsilons, approximate=approximate
+            ),
         )
     else:
-        yield model.plan(columns, known.query, groups=groups)
+        yield known.tell(model.plan(columns, known.query, groups=groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +187,22 @@ class _Public:
     """Facts about a table without its private column."""
 
     rows: FileRows
-    schema: Schema
+    raw: RawRows
     looked: Summary
     query: RawTable | None
+
+    @property
+    def schema(self) -> Schema:
+        return self.raw.schema
+
+    def tell(self, plan: ReleasePlan) -> ReleasePlan:
+        """Return a plan that says how many rows are left out."""
+        table = replace(
+            plan.table,
+            without_output=self.rows.without_output,
+            without_inputs=self.rows.without_inputs,
+        )
+        return replace(plan, table=table)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -184,12 +214,11 @@ class _Public:
 
 
 def _look(order: Order, reporter: Reporter) -> _Public:
-    # Which rows lack a private value is private: nothing is left out here.
-    raw = replace(order.source.raw_rows(classes=order.classes), missing_output=REFUSE)
+    raw = order.source.raw_rows(classes=order.classes)
     rows = _rows(order, raw).report_to(reporter.rows)
     return _Public(
         rows=rows,
-        schema=raw.schema,
+        raw=raw,
         looked=summarise(rows, size=1),
         query=order.query_table(raw.schema),
     )
@@ -234,15 +263,19 @@ def estimator_of(request: FitRequest, **public: Any) -> Estimator:
     return DPGPClassifier(**parameters | {"classes": Classes.checked(list(parameters["classes"]))})
 
 
-def _public_columns(order: Order, schema: Schema) -> tuple[RawTable, list[str] | None]:
-    """Return the raw public columns of a table, and the persons of its rows."""
-    table_format = order.source.table_format
-    columns = read_public(order.source.path, names=schema.sources, table_format=table_format)
-    if not order.source.person:
-        return columns, None
-    return columns, read_person_ids(
-        order.source.path, name=order.source.person, table_format=table_format
+def _public_columns(order: Order, raw: RawRows) -> tuple[RawTable, list[str] | None]:
+    """Return the raw public columns of the rows that are kept, and the persons of these."""
+    source, table_format = order.source, order.source.table_format
+    columns = read_public(source.path, names=raw.schema.sources, table_format=table_format)
+    people = (
+        read_person_ids(source.path, name=source.person, table_format=table_format)
+        if source.person
+        else None
     )
+    kept = rows_with_output(source.path, raw=raw, output=source.output, table_format=table_format)
+    if kept is None:
+        return columns, people
+    return columns.filter(kept), None if people is None else list(compress(people, kept))
 
 
 def _with_number(raw: RawRows, name: str) -> RawRows:

@@ -23,6 +23,26 @@ class Stated(Protocol):
 StatedRelease = TypeVar("StatedRelease", bound=Stated)
 
 
+def with_left_out(
+    release: StatedRelease, *, without_output: int, without_inputs: int
+) -> StatedRelease:
+    """Return a release that keeps how many rows of its latest table were left out.
+
+    Parameters
+    ----------
+    release : release of any kind
+    without_output, without_inputs : int
+        As `Provenance` has them.
+    """
+    if release.provenance is None:
+        return release
+    origin = release.provenance.leave_out(
+        without_output=without_output, without_inputs=without_inputs
+    )
+    made: StatedRelease = replace(release, provenance=origin)  # type: ignore[type-var]
+    return made
+
+
 @dataclass(frozen=True)
 class Origin:
     """Statements of a user about a release.

@@ -13,6 +13,7 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.noise_choice import unused_delta
 from cloakgp.release.measurement import Measurement
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import left_out
 
 # Hexadecimal digits of an id: enough that no two releases share one.
 ID_DIGITS = 16
@@ -43,6 +44,11 @@ class Provenance:
         The δ that was allowed; of several visits, the largest.
     noise : str
         The noise that was asked for in the latest visit, "auto" for a choice; empty if unknown.
+    without_output : int
+        How many rows of its tables were left out as they have no private value: public, since that
+        they are left out was declared, with what it tells.
+    without_inputs : int
+        How many other rows were left out, for a public value.
     """
 
     made: str
@@ -54,6 +60,8 @@ class Provenance:
     licence: str = ""
     delta: float = 0.0
     noise: str = ""
+    without_output: int = 0
+    without_inputs: int = 0
 
     @classmethod
     def of(cls, measurements: Sequence[Measurement]) -> Self:
@@ -97,7 +105,13 @@ class Provenance:
         ids = [self.refines, *(each.id for each in others if each is not None)]
         allowed = max([self.delta, *(each.delta for each in others if each is not None)])
         refines = ", ".join(dict.fromkeys(each for each in ids if each))
-        return replace(self, refines=refines, delta=allowed)
+        made = replace(self, refines=refines, delta=allowed)
+        for each in others:
+            if each is not None:
+                made = made.leave_out(
+                    without_output=each.without_output, without_inputs=each.without_inputs
+                )
+        return made
 
     def allow(self, delta: float, *, noise: str) -> Self:
         """Return that of a release for which a visit allowed a δ, and asked for a noise.
@@ -108,6 +122,25 @@ class Provenance:
         1e-06
         """
         return replace(self, delta=max(self.delta, delta), noise=noise)
+
+    def leave_out(self, *, without_output: int, without_inputs: int) -> Self:
+        """Return that of a release of a further table, some rows of which were left out.
+
+        Examples
+        --------
+        >>> Provenance.of_values().leave_out(without_output=2, without_inputs=0).without_output
+        2
+        """
+        return replace(
+            self,
+            without_output=self.without_output + without_output,
+            without_inputs=self.without_inputs + without_inputs,
+        )
+
+    @property
+    def left_out(self) -> str:
+        """The rows that were left out, in sentences; empty if none was."""
+        return left_out(without_output=self.without_output, without_inputs=self.without_inputs)
 
     def unused_delta(self, guarantee: Guarantee | MixedGuarantee) -> str:
         """Return in a sentence that a δ was allowed and none of it used; empty if that is not so.
@@ -156,6 +189,8 @@ class Provenance:
         # Written so that NaN fails.
         if not 0 <= self.delta < 1:
             raise ValueError("the δ that was allowed is damaged")
+        if min(self.without_output, self.without_inputs) < 0:
+            raise ValueError("the number of rows that were left out is damaged")
         try:
             datetime.fromisoformat(self.made)
         except ValueError:

@@ -266,12 +266,14 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     ranges = zip(input_names(release), input_ranges(release).T, strict=True)
     plain = {name: f"{low:.4g} to {high:.4g}" for name, (low, high) in ranges}
     told = plain if release.schema is None else _raw_columns(release.schema, plain)
+    gone = "" if release.provenance is None else release.provenance.left_out
     return (
         Fact(
             "rows",
             " + ".join(sizes)
             + f", in {len(sizes)} tables" * (len(sizes) > 1)
-            + ", none of which is in the file" * (not keeps_rows(release)),
+            + ", none of which is in the file" * (not keeps_rows(release))
+            + (f". {gone}" if gone else ""),
         ),
         *(Fact(name, text) for name, text in told.items()),
         Fact(release.output_name, words.declared(release)),

@@ -48,6 +48,40 @@ def pair_in_words(epsilon: float, delta: float, *, pure: float = math.inf) -> st
     return f"(ε, δ) = ({ceiling(epsilon)}, {delta:.4g})"
 
 
+def left_out(*, without_output: int, without_inputs: int) -> str:
+    """Return in sentences how many rows of a table are left out, and why; empty if none is.
+
+    Parameters
+    ----------
+    without_output : int
+        The number of rows without a private value.
+    without_inputs : int
+        The number of others without some public value.
+
+    Examples
+    --------
+    >>> left_out(without_output=7, without_inputs=0)[:53]
+    '7 more rows have no private value, and are left out: '
+    """
+    sentences = []
+    if without_output:
+        sentences.append(
+            f"{_more_rows(without_output, 'has', 'have')} no private value, and "
+            f"{'is' if without_output == 1 else 'are'} left out: that choice makes public which "
+            "rows have none."
+        )
+    if without_inputs:
+        sentences.append(
+            f"{_more_rows(without_inputs, 'lacks', 'lack')} a public value, and "
+            f"{'is' if without_inputs == 1 else 'are'} left out."
+        )
+    return " ".join(sentences)
+
+
+def _more_rows(count: int, one: str, several: str) -> str:
+    return f"1 more row {one}" if count == 1 else f"{count:,} more rows {several}"
+
+
 def odds_factor(epsilon: float) -> str:
     """Return e^ε, rounded up.
 
