@@ -93,6 +93,24 @@ def test_people_budgets_and_pictures(folder):
     assert run("plan", "people.csv", *NUMBERS, "--picture", "plan.png").exit_code == 1
 
 
+def test_a_column_that_may_name_persons_is_hinted_at_once():
+    def hint(*words):
+        said = run("plan", "people.csv", *words, "--quick")
+        assert said.exit_code == 0, said.output
+        return [line for line in said.stderr.splitlines() if "--person" in line]
+
+    (told,) = hint(*NUMBERS)
+    assert told.startswith("If id says whose rows these are, --person id protects all rows")
+    assert hint(*NUMBERS, "--person", "id") == []
+    # Values of public columns are looked at, and of no others.
+    assert run("schema", "people.csv", "--output", "height").exit_code == 0
+    (told,) = hint(*NUMBERS[2:])
+    assert "(10 different values in 40 rows)" in told
+    people = pd.read_csv("people.csv").assign(id=[f"q{number}" for number in range(40)])
+    people.to_csv("people.csv", index=False)
+    assert hint(*NUMBERS[2:]) == []
+
+
 @pytest.fixture
 def many(folder):
     """A table of so many rows that a few places stand for them."""

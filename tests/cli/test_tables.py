@@ -228,7 +228,7 @@ def test_rows_that_are_left_out_are_counted_and_told_before_and_after(people, co
     path = Path("people.schema.json")
     path.write_text(path.read_text(encoding="utf-8").replace('"impute"', '"drop"'), "utf-8")
     words = ("--output", "pay", "--bounds", 0, 1000, "--epsilon", 1, "--person", "id")
-    words += ("--missing-output", "drop")
+    words += ("--missing-output", "drop", "--stages", "one", "--learn", "none", "--inducing", 5)
     planned = run("plan", "people.csv", *words, "--quick")
     assert planned.exit_code == 0, planned.output
     made = run("release", "people.csv", *words, "-o", "pay.cloak")

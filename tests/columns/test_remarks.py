@@ -46,3 +46,44 @@ def test_a_table_without_rows_is_not_remarked():
 def test_levels_that_are_not_declared_are_no_remark_where_they_are_faults():
     schema = Schema((Category("job", levels=("cook",), other=False),))
     assert remarks_on(schema, {"job": ["cook", "clerk"]}) == {}
+
+
+def said_of(cells):
+    table = {"x": list(cells)}
+    return remarks_on(infer_schema(table, ["x"]), table).get("x", ())
+
+
+def test_cells_that_are_no_numbers_are_counted():
+    cells = [f"{number}.5" for number in range(50)]
+    assert said_of(cells) == ()
+    assert "2 of its 52 cells are no numbers: they are refused" in said_of([*cells, "a", "b"])
+    mixed = [*cells[:30], *"abcdefghijkl", *"abcdefgh"]
+    assert any("20 of its 50 cells are no numbers, and all are" in one for one in said_of(mixed))
+
+
+def test_how_decimals_are_written_is_told():
+    assert said_of(["1.5", "2.5", "3"]) == ()
+    assert said_of(["1,5", "2,5", "3"]) == ("read with decimal commas: 1,5 is one and a half",)
+    assert "and '.' between thousands" in said_of(["1.000,5", "2,5", "3"])[0]
+
+
+def test_dates_in_several_forms_are_told():
+    german = [f"{day:02}.03.2026" for day in range(1, 29)]
+    iso = [f"2026-03-{day:02}" for day in range(1, 29)]
+    assert said_of(german) == said_of(iso) == ()
+    (told,) = [one for one in said_of([*german, *iso] * 2) if "forms" in one]
+    assert told.startswith("dates are written in several forms (2026-01-31, %d.%m.%Y)")
+    few = said_of([*german, "soon", "later"])
+    assert "2 of its 30 cells are no dates or times as %d.%m.%Y: they are refused" in few
+    assert not any("forms" in one for one in said_of(["cook", "clerk"] * 20))
+
+
+def test_ids_that_repeat_are_told_to_be_persons_perhaps():
+    names = [f"P{max(number - 9, 0):05d}" for number in range(COUNT)]
+    told = " ".join(said_of(names))
+    assert "taken for an id: 391 different values in 400 rows" in told
+    assert "all rows of a person are protected together" in told
+    assert "together" not in " ".join(said_of([f"P{number:05d}" for number in range(COUNT)]))
+    table = {"patient_id": [number // 2 for number in range(COUNT)]}
+    (told,) = remarks_on(infer_schema(table, ["patient_id"]), table)["patient_id"]
+    assert told.startswith("200 different values in 400 rows: some of them repeat")

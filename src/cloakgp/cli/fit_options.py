@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import warn
+from cloakgp.cli.console import notice, warn
 from cloakgp.criteria import criteria_for
 from cloakgp.fitting.request import (
     Classification,
@@ -20,7 +21,7 @@ from cloakgp.fitting.request import (
     Regression,
 )
 from cloakgp.orders import texts
-from cloakgp.orders.options import Order, SourceTable
+from cloakgp.orders.options import Order, SourceTable, person_hint
 from cloakgp.orders.origin import Origin
 from cloakgp.utils.names import CRITERIA, LINKS, TRANSFORMS
 
@@ -294,6 +295,10 @@ class FitOptions:
                 f"rows without {table.output} are left out: which people these are becomes public, "
                 "with everything that may tell about them"
             )
+        # What is wrong with a table is for whoever asks it.
+        with suppress(ValueError, OSError):
+            if hint := person_hint(order.source):
+                notice(hint)
         return order
 
     def request(self, epsilon: float) -> FitRequest:

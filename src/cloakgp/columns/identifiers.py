@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,6 +11,24 @@ import numpy as np
 
 from cloakgp.columns.base import Column, Missing, Reading
 from cloakgp.columns.cells import Cells
+
+# Names of columns that say whose a row is, in whole or at their end.
+PERSONS = (
+    "id|uuid|guid|key|person|people|patient|household|family|customer|client|user|member|rider|"
+    "subject|participant|respondent|employee|student|pupil"
+)
+_PERSON = re.compile(rf"(?i)(?:.*[_. -])?(?:{PERSONS})(?:[_. -]?(?:id|no|nr|number|key|code))?")
+
+
+def may_name_persons(name: str) -> bool:
+    """Return whether a column may say whose a row is, by its name.
+
+    Examples
+    --------
+    >>> [may_name_persons(name) for name in ("household", "patient_id", "age", "paid")]
+    [True, True, False, False]
+    """
+    return _PERSON.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,39 @@
 """Remarks on public columns: what somebody who checks a schema should know of each.
 
-Levels that become "other", columns that never vary, cells that are empty, and numbers that may name
-rows: of public cells, which were read for the schema.
+Levels that become "other", columns that never vary, cells that are empty or hold something else
+than the others, how numbers are written, and ids: of public cells, which were read for the schema.
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from cloakgp.columns.base import Column
 from cloakgp.columns.categories import Category
-from cloakgp.columns.cells import Cells, cells_of
-from cloakgp.columns.identifiers import Identifier
-from cloakgp.columns.numbers import Number
+from cloakgp.columns.cells import ISO, Cells, cells_of
+from cloakgp.columns.dates import FORMS
+from cloakgp.columns.identifiers import Identifier, may_name_persons
+from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.formatting import percent
 
 # Of rows, for numbers to be told to name them.
 FEW_ROWS = 20
+# Of different cells that decide in which forms dates are written.
+SAMPLE = 200
+# What share of cells must be dates, or numbers, for a column of text to be meant as such.
+MANY = 0.5
+# Signs of decimals and of thousands.
+NOTATIONS = ((".", ""), (",", ""), (",", "."), (".", ","))
+FAULTS = {
+    "is not a number": "are no numbers",
+    "is infinite": "are infinite",
+    "is not a date or time": "are no dates or times",
+    "is neither yes nor no": "are neither yes nor no",
+}
 
 
 def remarks_on(schema: Schema, table: Any) -> dict[str, tuple[str, ...]]:
@@ -53,7 +67,68 @@ def _on_identifier(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     if not texts:
         return ("all of its cells are empty",)
     different = len(set(texts))
-    return (f"taken for an id: {different:,} different values in {cells.count:,} rows",)
+    told = [f"taken for an id: {different:,} different values in {cells.count:,} rows"]
+    if different < len(texts):
+        told.append(WHOSE)
+    return (*told, *_on_text(cells, codes=codes))
+
+
+def repeats(cells: Cells, *, codes: frozenset[str]) -> str:
+    """Return how often the values of a column repeat, in a few words; empty if none does.
+
+    Parameters
+    ----------
+    cells : Cells
+    codes : set of str
+        Text that means that a cell is missing.
+
+    Examples
+    --------
+    >>> repeats(cells_of(["a", "a", "b", ""]), codes=frozenset())
+    '2 different values in 3 rows'
+    """
+    texts = [text for text in cells.texts().tolist() if text not in codes and text]
+    different = len(set(texts))
+    return f"{different:,} different values in {len(texts):,} rows" * (different < len(texts))
+
+
+WHOSE = (
+    "some of them repeat: if they say whose rows these are, declare that (on the command line: "
+    "--person), so that all rows of a person are protected together"
+)
+
+
+def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
+    """Say what else a column of text may be meant to hold: numbers, or dates in several forms."""
+    texts = [text for text in cells.texts().tolist() if text not in codes and text]
+    if cells.typed != "text" or not texts:
+        return ()
+    numbers = sum(any(isfinite(read_number(text, *how)) for how in NOTATIONS) for text in texts)
+    if MANY * len(texts) <= numbers < len(texts):
+        others = len(texts) - numbers
+        return (
+            f"{others:,} of its {len(texts):,} cells are no numbers, and all are taken as text",
+        )
+    levels = sorted(set(texts))
+    sample = cells_of(np.array(levels[:: max(1, len(levels) // SAMPLE)], dtype=object))
+    left, forms = np.ones(sample.count, dtype=bool), []
+    for form in FORMS:
+        found = np.isfinite(sample.times(form)[0]) & left
+        if found.any():
+            forms.append("2026-01-31" if form == ISO else form)
+            left &= ~found
+    if left.mean() > 1 - MANY or not forms:
+        return ()
+    return (f"dates are written in several forms ({', '.join(forms)}), and all are taken as text",)
+
+
+def _on_notation(column: Number, cells: Cells) -> tuple[str, ...]:
+    """Say how numbers are read that are not written with a point."""
+    if cells.typed != "text" or (column.decimal, column.thousands) == (".", ""):
+        return ()
+    thousands = f", and {column.thousands!r} between thousands" if column.thousands else ""
+    sign = "commas" if column.decimal == "," else "points"
+    return (f"read with decimal {sign}{thousands}: 1{column.decimal}5 is one and a half",)
 
 
 def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> tuple[str, ...]:
@@ -64,14 +139,25 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
     gaps = float(found.missing.mean())
     if gaps:
         told.append(f"{percent(gaps)} of its cells are empty")
+    for fault, where in found.faults.items():
+        known = next((each for each in FAULTS if fault.startswith(each)), None)
+        if known is not None and where.any():
+            words = f"{FAULTS[known]}{fault.removeprefix(known)}"
+            told.append(f"{int(where.sum()):,} of its {rows:,} cells {words}: they are refused")
     there = found.values[~found.missing & np.isfinite(found.values).all(axis=1)]
     if found.unseen is not None and found.unseen.any() and getattr(column, "other", False):
         share = percent(float(found.unseen.mean()))
         told.append(f'{share} of rows count as "other": their levels are rare')
     elif len(there) > 1 and (there == there[0]).all():
         told.append("the same in every row: nothing can be predicted from it")
-    if isinstance(column, Category) and not column.levels:
-        told.append("it has no levels")
+    if isinstance(column, Category):
+        told += _on_text(cells[0], codes=codes)
+        if not column.levels:
+            told.append("it has no levels")
+    if isinstance(column, Number):
+        told += _on_notation(column, cells[0])
+    if may_name_persons(column.name) and repeats(cells[0], codes=codes):
+        told.append(f"{repeats(cells[0], codes=codes)}: {WHOSE}")
     whole = isinstance(column, Number) and bool((there % 1 == 0).all())
     if whole and len(there) == rows >= FEW_ROWS and _counts(there[:, 0]):
         told.append("it counts the rows: an id, perhaps, or their order")

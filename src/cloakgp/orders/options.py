@@ -114,6 +114,13 @@ class SourceTable:
         """The format of the table, if its name alone does not determine it."""
         return format_of_table(self.path, self.query, limits=self.limits)
 
+    @property
+    def declared(self) -> Schema | None:
+        """The schema that was given, or that lies in a file beside the table."""
+        if self.schema is None or isinstance(self.schema, Path):
+            return declared_schema(self.schema or beside(self.path))
+        return self.schema
+
     def raw_rows(self, *, classes: Sequence[str] = (), others: Sequence[str] = ()) -> RawRows:
         """Return the schema of the public columns, and the reading of private cells.
 
@@ -124,16 +131,12 @@ class SourceTable:
         others : sequence of str
             Further private columns.
         """
-        from cloakgp.columns import Schema, infer_schema
+        from cloakgp.columns import infer_schema
         from cloakgp.data.raw import RawRows
         from cloakgp.data.schema import checked_names
         from cloakgp.data.tables import read_public
 
-        declared = (
-            self.schema
-            if isinstance(self.schema, Schema)
-            else declared_schema(self.schema or beside(self.path))
-        )
+        declared = self.declared
         if declared is not None and self.inputs:
             declared = declared.select(list(self.inputs))
         elif declared is not None and self.person:
@@ -167,6 +170,49 @@ class SourceTable:
             decimal=decimal,
             thousands=thousands,
         )
+
+
+def person_hint(source: SourceTable) -> str:
+    """Return a hint that rows may belong together, in a sentence; empty if nothing says so.
+
+    Of a public column its values are looked at, of any other its name alone.
+
+    Parameters
+    ----------
+    source : SourceTable
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If the table cannot be read.
+    """
+    if source.person:
+        return ""
+    from cloakgp.columns.identifiers import may_name_persons
+    from cloakgp.columns.remarks import repeats
+    from cloakgp.data.tables import column_names_of, read_public
+
+    table_format = source.table_format
+    schema = source.declared
+    public = [*source.inputs, *(() if schema is None else [each.name for each in schema.columns])]
+    codes = frozenset(() if schema is None else schema.missing_values)
+    for name in column_names_of(source.path, table_format=table_format):
+        if name in (source.output, source.exposure) or not may_name_persons(name):
+            continue
+        seen = ""
+        if name in public:
+            table = read_public(
+                source.path, names=[name], most=INFERENCE_ROWS, table_format=table_format
+            )
+            often = repeats(table[name], codes=codes)
+            if not often:
+                continue
+            seen = f" ({often})"
+        return (
+            f"If {name} says whose rows these are{seen}, --person {name} protects all rows of a "
+            "person together. Without it, each row is protected on its own."
+        )
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -635,6 +635,14 @@ def test_an_account_has_a_page_of_its_own_whatever_its_name(visit):
     assert again.status_code == 409
 
 
+def test_a_column_that_may_name_persons_is_pointed_at(visit):
+    custodian = visit(Role.CUSTODIAN)
+    for name, told in (("household", True), ("weight", False)):
+        content = f"age,{name},height\n5,1,100\n".encode()
+        files = {"file": ("people.csv", content, "text/csv")}
+        assert (f"{name} may name it." in custodian.send("/add-table", files=files).text) == told
+
+
 def test_files_may_be_larger_than_other_forms(visit):
     custodian = visit(Role.CUSTODIAN)
     content = b"age,height\n" + b"5,100\n" * 200_000

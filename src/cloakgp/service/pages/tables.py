@@ -16,6 +16,7 @@ from pydantic import BaseModel, StringConstraints
 from starlette.datastructures import UploadFile
 
 from cloakgp.columns import schema_from_text
+from cloakgp.columns.identifiers import may_name_persons
 from cloakgp.service.context import Work
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Id, Look, NewTable, TablePreview
@@ -276,11 +277,13 @@ def _file_page(
 def _columns_page(
     page: PageRequest, declared: Declared, *, work: Work, status: int = 200, problem: str = ""
 ) -> Response:
+    columns = [name for name in declared.look(work).columns if name]
     return page.show(
         "add_column.html",
         status=status,
         where=declared,
-        columns=[name for name in declared.look(work).columns if name],
+        columns=columns,
+        persons=[name for name in columns if may_name_persons(name)],
         problem=problem,
     )
 
