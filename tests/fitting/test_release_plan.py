@@ -125,9 +125,21 @@ def test_of_classes_the_error_is_not_known_and_all_else_is(classes):
     assert set(facts(plan)) == set(facts(DPGPRegressor(bounds=(0, 1), **BUDGET).plan(X)))
     release = model.fit(X, np.array(classes)[np.arange(ROWS) % len(classes)]).release_
     asked = sum(measurement.answers.values.size for measurement in release.measurements)
-    assert 0 < asked <= plan.questions
-    assert len(release.to_bytes()) < 2 * plan.file_bytes
+    assert asked == plan.questions
+    assert 0.6 < len(release.to_bytes()) / plan.file_bytes < 1.6
+    assert plan.noise == release.measurements[0].answers.noise
     assert plan.budgets() == (plan.budgets()[0],)
+
+
+@pytest.mark.parametrize("people", [None, PEOPLE], ids=["rows", "people"])
+def test_a_plan_of_classes_knows_whether_a_delta_will_be_used(people):
+    """As the release does: by public inputs alone."""
+    model = DPGPClassifier(classes=["a", "b"], epsilon=1.0, delta=1e-6, insecure_seed=1)
+    plan = model.plan(X, groups=people)
+    release = model.fit(X, np.where(X[:, 0] > 5, "a", "b"), groups=people).release_
+    assert (plan.noise, release.measurements[0].answers.noise) == ("laplace", "laplace")
+    assert "with no δ. δ = 1e-06 is allowed, and none of it" in facts(plan)["protected"]
+    assert plan.guess == pytest.approx(right_guess(release.guarantee))
 
 
 @pytest.mark.parametrize("of", ["numbers", "classes"])

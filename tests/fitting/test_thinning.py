@@ -70,6 +70,20 @@ def test_bands_as_narrow_as_means_would_promise_too_much(monkeypatch):
     assert rough / exact < 1.0 - WITHIN
 
 
+def test_a_plan_is_approximate_unless_exact_errors_are_asked_for():
+    model = DPGPRegressor(bounds=BOUNDS, epsilon=1.0, delta=1e-5, noise="laplace")
+    X = tables()["one input"]
+    plan = model.plan(X, epsilons=[])
+    assert plan.within == WITHIN
+    assert "≈" in str(plan)
+    exact = model.plan(X, epsilons=[], approximate=False)
+    assert exact.within == 0.0
+    assert plan.forecast.error == pytest.approx(exact.forecast.error, rel=WITHIN)
+    # Places stand for no counts.
+    counted = DPGPRegressor(bounds=(0, 40), epsilon=1.0, likelihood="counts", stages=None)
+    assert counted.plan(X[:160], epsilons=[]).within == 0.0
+
+
 def test_few_rows_are_forecast_exactly_at_once():
     X = np.linspace(0, 10, PLACES)[:, None]
     model = DPGPRegressor(bounds=BOUNDS, epsilon=1.0, delta=1e-5)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
+    Inputs,
     ReleaseMixin,
     TableLike,
     column_name,
@@ -27,25 +29,26 @@ from cloakgp.estimators.planning import Beforehand, PlanMixin
 from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
-from cloakgp.fitting.forecast import forecast_labels
+from cloakgp.fitting.forecast import LabelForecast, forecast_labels
 from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.passes import LabelTable, Rows, inducing_inputs
-from cloakgp.fitting.release_plan import NOT_OF_CLASSES, ReleasePlan, most_questions
+from cloakgp.fitting.release_plan import NOT_OF_CLASSES, PATIENCE, ReleasePlan, most_questions
 from cloakgp.fitting.request import Classification, FitRequest, Learn
 from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
-from cloakgp.models import Approximation
+from cloakgp.models import Approximation, ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.noise_choice import check_noise, choose_noise, noises_for
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import LatentPrediction, Release
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice
+from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice, NoiseName
 from cloakgp.utils.passes import OnStep, ignore_step
 
 
@@ -54,6 +57,80 @@ class ClassPlanMixin(PlanMixin):
 
     classes: object
     steps: int | None
+    kernel: Kernel | None
+    approximation: Approximation
+    criterion: str
+    random_state: int
+
+    if TYPE_CHECKING:
+        # What the estimator itself brings.
+        def _names(self) -> tuple[str, ...]: ...
+
+        def _blocks(self) -> tuple[int, ...] | None: ...
+
+        def _query(
+            self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
+        ) -> Query: ...
+
+    def _classification(self) -> Classification:
+        """Return the classification task of the parameters."""
+        task = self._request().task
+        assert isinstance(task, Classification)
+        return task
+
+    def _label_prior(
+        self, inputs: Array, *, inducing: int | ArrayLike | None
+    ) -> tuple[ExactPrior | SparsePrior, ClassLikelihood]:
+        """Return the prior of the latent functions of a table that is held, and their link."""
+        task = self._classification()
+        return choose_label_prior(
+            inputs,
+            classes=task.ordered,
+            kernel=self.kernel,
+            link_name=task.link_name(self._criterion()),
+            class_rates=task.ordered_rates,
+            inducing=inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            blocks=self._blocks(),
+            random_state=self.random_state,
+        )
+
+    def _forecaster(
+        self,
+        inputs: Array,
+        *,
+        prior: ExactPrior | SparsePrior,
+        likelihood: Likelihood,
+        query: Query,
+        groups: Groups | None,
+    ) -> Callable[[NoiseName], LabelForecast]:
+        """Return the forecast of a table that is held, as a function of the noise."""
+
+        @cache
+        def forecast(law: NoiseName) -> LabelForecast:
+            return forecast_labels(
+                inputs,
+                prior=prior,
+                likelihood=likelihood,
+                classes=self._classification().ordered,
+                query=query,
+                budget=Budget(self.epsilon, self.delta, noise=law),
+                criterion=self.criterion,
+                groups=groups,
+            )
+
+        return forecast
+
+    def _noise(self, expected_error: Callable[[NoiseName], float]) -> NoiseName:
+        """Return the noise of a table that is held."""
+        return choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            balls=self._criterion().balls,
+            expected_error=expected_error,
+        )
 
     def plan(
         self,
@@ -96,6 +173,15 @@ class ClassPlanMixin(PlanMixin):
         classes = Classes.checked(self.classes)
         known: Beforehand = model._beforehand(X, X_query, groups=groups, channels=classes.channels)
         criterion = self._criterion()
+        given = known.inputs
+        if (
+            given is not None
+            and not known.how.by_passes
+            and not criterion.iterates
+            and known.cost.seconds <= PATIENCE
+        ):
+            planned: ReleasePlan = model._plan_of_design(known, given, X_query, groups=groups)
+            return planned
         balls = criterion.balls_of_rules if known.how.by_passes else criterion.balls
         possible = noises_for(self.noise, epsilon=self.epsilon, delta=self.delta, balls=balls)
         chooses = len(possible) > 1
@@ -109,6 +195,40 @@ class ClassPlanMixin(PlanMixin):
             stages=1 if self.steps is None else self.steps,
             unknown=NOT_OF_CLASSES,
             guarantee=None if chooses else whole_guarantee(budget),
+        )
+
+    def _plan_of_design(
+        self,
+        known: Beforehand,
+        given: Inputs,
+        X_query: TableLike | None,
+        *,
+        groups: Iterable[Hashable] | None,
+    ) -> ReleasePlan:
+        """Return the plan of a table that is held, from the questions that `fit` will ask."""
+        prior, likelihood = self._label_prior(given.X, inducing=known.how.inducing)
+        forecast = self._forecaster(
+            given.X,
+            prior=prior,
+            likelihood=likelihood,
+            query=self._query(given.X, X_query, None),
+            groups=checked_groups(given.of_rows(groups), rows=len(given.X)),
+        )
+        noise = self._noise(lambda law: forecast(law).error)
+        found = forecast(noise)
+        return replace(
+            known.plan_of(
+                found.questions,
+                declared=", ".join(map(str, self._classification().ordered.labels)),
+                epsilon=self.epsilon,
+                delta=self.delta,
+                noise=noise,
+                stages=1,
+                unknown=NOT_OF_CLASSES,
+                guarantee=whole_guarantee(Budget(self.epsilon, self.delta, noise=noise)),
+            ),
+            questions=found.questions,
+            file_bytes=found.file_bytes,
         )
 
 
@@ -332,18 +452,7 @@ class DPGPClassifier(
             rates=() if rates is None else rates.tolist(),
         )
         on_step("choosing the prior")
-        prior, likelihood = choose_label_prior(
-            inputs,
-            classes=classes,
-            kernel=self.kernel,
-            link_name=task.link_name(self._criterion()),
-            class_rates=rates,
-            inducing=plan.inducing,
-            approximation=self.approximation,
-            input_names=self._names(),
-            blocks=self._blocks(),
-            random_state=self.random_state,
-        )
+        prior, likelihood = self._label_prior(inputs, inducing=plan.inducing)
         self.classes_ = _as_array(classes)
         on_step("choosing the query points")
         query = self._query(inputs, X_query, query_weight)
@@ -366,22 +475,10 @@ class DPGPClassifier(
                 insecure_seed=self.insecure_seed,
             )
             return self._keep(released)
-        noise = choose_noise(
-            self.noise,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            balls=self._criterion().balls,
-            expected_error=lambda law: forecast_labels(
-                inputs,
-                prior=prior,
-                likelihood=likelihood,
-                classes=classes,
-                query=query,
-                budget=Budget(self.epsilon, self.delta, noise=law),
-                criterion=self.criterion,
-                groups=units,
-            ),
+        forecast = self._forecaster(
+            inputs, prior=prior, likelihood=likelihood, query=query, groups=units
         )
+        noise = self._noise(lambda law: forecast(law).error)
         table = HeldTable.of(
             inputs,
             groups=None if units is None else units.tolist(),
@@ -515,12 +612,6 @@ class DPGPClassifier(
         """
         points = self._points(X)
         return self.release_.predict_latent(points)
-
-    def _classification(self) -> Classification:
-        """Return the classification task of the parameters."""
-        task = self._request().task
-        assert isinstance(task, Classification)
-        return task
 
     def _query(
         self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None

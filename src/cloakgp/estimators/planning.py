@@ -34,6 +34,7 @@ from cloakgp.fitting.release_plan import (
 from cloakgp.fitting.request import FitRequest, Regression
 from cloakgp.fitting.schedule import Schedule, schedule_release
 from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.thinning import PLACES
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.groups import Groups, checked_groups
@@ -226,7 +227,7 @@ class ForecastMixin(PlanMixin):
         *,
         groups: Iterable[Hashable] | None = None,
         epsilons: Sequence[float] | None = None,
-        approximate: bool = False,
+        approximate: bool = True,
     ) -> ReleasePlan:
         """Plan a release from public inputs: its error, cost and protection; nothing is spent.
 
@@ -240,8 +241,8 @@ class ForecastMixin(PlanMixin):
             Other budgets to forecast, at the declared δ; some around the declared ε if not given,
             unless that would take more than a minute.
         approximate : bool
-            Whether errors may be those of a few places that stand for all rows, which come at once:
-            see `Forecast.within`.
+            Whether errors may be those of a few places that stand for all rows, which come at once
+            where rows are many: see `Forecast.within`. Those of counts are exact at any rate.
 
         Returns
         -------
@@ -259,13 +260,18 @@ class ForecastMixin(PlanMixin):
         >>> from cloakgp import DPGPRegressor
         >>> model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, delta=1e-5)
         >>> plan = model.plan(np.linspace(0, 10, 300)[:, None], epsilons=[0.1])
-        >>> [forecast.epsilon for forecast in plan.forecasts]
-        [0.1, 1.0]
+        >>> [(forecast.epsilon, forecast.within) for forecast in plan.forecasts]
+        [(0.1, 0.2), (1.0, 0.2)]
         >>> print(plan)  # doctest: +ELLIPSIS
         expected error: the error for one person cannot be forecast: ...
         """
         *_, plan = self.plans(
-            X, X_query, query_weight, groups=groups, epsilons=epsilons, approximate=approximate
+            X,
+            X_query,
+            query_weight,
+            groups=groups,
+            epsilons=epsilons,
+            approximate=approximate and not self._regression().of_counts,
         )
         return plan
 
@@ -281,8 +287,8 @@ class ForecastMixin(PlanMixin):
     ) -> Iterator[ReleasePlan]:
         """Yield plans of one release as they are ready: an approximate one at once, then better.
 
-        The last one is that of `plan`, beside approximate forecasts of other budgets where exact
-        ones would take more than a minute.
+        The last one is that of `plan` without approximation, beside approximate forecasts of other
+        budgets where exact ones would take more than a minute.
 
         Parameters
         ----------
@@ -316,6 +322,9 @@ class ForecastMixin(PlanMixin):
         if given is None or how.by_passes:
             yield model._plan_of(known, {}, unknown=NOT_IN_PASSES)
             return
+        if len(given.X) <= PLACES:
+            # Of few rows exact errors come at once.
+            approximate = False
         forecast = model._forecaster(
             given.X,
             given.of_rows(groups),

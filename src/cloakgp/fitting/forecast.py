@@ -276,6 +276,33 @@ class FewRows:
         return budget if self.share == 1.0 else scale_noise(budget, factor=self.share)
 
 
+@dataclass(frozen=True, eq=False)
+class LabelForecast:
+    """What is known beforehand of a release about classes.
+
+    Attributes
+    ----------
+    error : float
+        How uncertain encoded labels stay: the root mean square sd of their expectation. It compares
+        noises, and does not say how well classes can be told apart.
+    release : Release
+        What would be released, but for its answers: these are zeros, and no label is in it.
+    """
+
+    error: float
+    release: Release
+
+    @property
+    def questions(self) -> int:
+        """How many numbers are published with noise."""
+        return self.release.measurements[0].answers.values.size
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the release's file, without learned hyperparameters."""
+        return len(self.release.to_bytes())
+
+
 def forecast_labels(
     X: Array,
     *,
@@ -287,11 +314,11 @@ def forecast_labels(
     criterion: str,
     groups: Groups | None = None,
     gap: float = 1e-2,
-) -> float:
-    """Forecast how uncertain encoded labels stay: the root mean square sd of their expectation.
+) -> LabelForecast:
+    """Forecast a release about classes in one stage. Sees no label.
 
     Under the Gaussian prior over labels by which questions about them are chosen, whatever the
-    labels. It compares noises, and does not say how well classes can be told apart. Sees no label.
+    labels.
 
     Parameters
     ----------
@@ -329,7 +356,17 @@ def forecast_labels(
         budget=budget,
     )
     known = Release(prior=replace(linear, mean=0.0), measurements=(asked,)).posterior
-    return float(np.sqrt(query_shares(query) @ known.variance(query.X)))
+    nothing = np.zeros((strategy.n_answers, classes.channels))
+    return LabelForecast(
+        error=float(np.sqrt(query_shares(query) @ known.variance(query.X))),
+        release=Release(
+            prior=prior,
+            likelihood=likelihood,
+            measurements=(
+                expected_measurement(strategy, nothing, question=classes, budget=budget),
+            ),
+        ),
+    )
 
 
 def forecast_quantiles(
