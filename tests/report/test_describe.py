@@ -57,6 +57,17 @@ def test_everything_a_custodian_needs_is_there():
     assert "NOT PRIVATE" not in text
 
 
+def test_amounts_are_not_told_in_powers_of_ten():
+    incomes = _release(bounds=(0.0, 2e6), names=("age", "weight"))
+    told = as_text(section for section in describe(incomes) if section.title != "Prior")
+    assert "any other from 0 to 2,000,000" in told
+    assert "e+" not in told
+    model = DPGPRegressor(bounds=(0.0, 2e6), epsilon=1.0)
+    plan = str(model.plan(np.linspace(0, 10, 30)[:, None], epsilons=[]))
+    assert "0 to 2,000,000" in plan
+    assert "e+" not in plan
+
+
 def test_guesses_tests_and_beliefs_are_those_of_gaussian_privacy():
     release = _release()
     mu, facts = release.guarantee.mu, _facts(release)

@@ -41,6 +41,7 @@ from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import LEAD, choose_noise, noises_for
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
 from cloakgp.utils.passes import Chunk
 
@@ -365,7 +366,7 @@ class ForecastMixin(PlanMixin):
         limits, transform = self._regression().declared, self._regression().transform
         table, how = known.table, known.how
         said: dict[str, Any] = {
-            "declared": f"{limits.lo:g} to {limits.hi:g}",
+            "declared": f"{amount(limits.lo, 12)} to {amount(limits.hi, 12)}",
             "transform": None if transform is None else transform.name,
             "scatter_declared": self._regression().scatter is not None,
             "epsilon": self.epsilon,

@@ -16,6 +16,7 @@ from cloakgp.fitting.request import FitRequest, QuantileRegression
 from cloakgp.fitting.schedule import schedule_release
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy.noise_choice import noises_for
+from cloakgp.utils.formatting import amount
 
 
 class QuantilePlanMixin(PlanMixin):
@@ -93,7 +94,7 @@ class QuantilePlanMixin(PlanMixin):
         chooses = len(possible) > 1
         return known.plan_of(
             most_questions(known.table, known.how, queries=known.queries) * len(stages),
-            declared=f"{task.declared.lo:g} to {task.declared.hi:g}",
+            declared=f"{amount(task.declared.lo, 12)} to {amount(task.declared.hi, 12)}",
             transform=None if task.transform is None else task.transform.name,
             epsilon=self.epsilon,
             delta=self.delta,

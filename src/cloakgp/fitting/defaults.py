@@ -36,6 +36,7 @@ from cloakgp.models.prediction import unpredicted, with_prediction
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.formatting import amount
 from cloakgp.utils.names import HALF_COUNT, LinkName
 
 # The default query points are the distinct rows of X up to here, and k-means centres beyond.
@@ -105,7 +106,8 @@ def choose_prior(
         raise ValueError(f"mean must be finite, got {mean}")
     if abs(centre - bounds.middle) > FARTHEST_MEAN * bounds.width:
         raise ValueError(
-            f"mean = {centre:g} lies so far beyond the bounds ({bounds.lo:g}, {bounds.hi:g}) "
+            f"mean = {amount(centre, 12)} lies so far beyond the bounds "
+            f"({amount(bounds.lo, 12)}, {amount(bounds.hi, 12)}) "
             "that float64 would lose what lies within them"
         )
     if approximation not in APPROXIMATIONS:

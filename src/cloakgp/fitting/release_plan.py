@@ -24,6 +24,7 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import unused_delta
 from cloakgp.utils.formatting import (
+    amount,
     bytes_in_words,
     left_out,
     pair_in_words,
@@ -240,7 +241,8 @@ class ReleasePlan(Pictured):
                 "expected error",
                 f"{self._scale()}{self._of_one_person(found)} The predicted average of people with "
                 f"the same inputs is typically off by {error_in_words(found)} at the query points; "
-                f"without any question, by {found.prior_error:.3g}. {self._approximate()}All this "
+                f"without any question, by {amount(found.prior_error, 3)}. "
+                f"{self._approximate()}All this "
                 f"assumes that the prior describes the private column{self._predicted(found)}.",
             ),
         )
@@ -277,7 +279,8 @@ class ReleasePlan(Pictured):
         return (
             f"for one person, predictions are typically off by "
             f"{error_in_words(found, one=True)}; a "
-            f"constant guess, by {constant_guess:.3g}. That rests on the declared noise variance."
+            f"constant guess, by {amount(constant_guess, 3)}. That rests on the declared noise "
+            "variance."
         )
 
     def _lead(self) -> str:
@@ -342,7 +345,8 @@ class ReleasePlan(Pictured):
             return f"{self.table.rows:,}, each protected on its own: one person, one row.{gone}"
         each = self.table.rows / self.table.people
         return (
-            f"{self.table.rows:,} of {self.table.people:,} people: {each:.3g} each on average, and "
+            f"{self.table.rows:,} of {self.table.people:,} people: {amount(each, 3)} each on "
+            "average, and "
             f"{self.table.most_rows:,} at most. The noise hides all rows together "
             f"of whichever person weighs most in the questions.{gone}"
         )
@@ -456,7 +460,7 @@ def error_in_words(found: Forecast, *, one: bool = False) -> str:
         Whether it is that for one person.
     """
     error = found.output_error if one else found.error
-    return f"≈ {error:.2g}" if found.within else f"{error:.3g}"
+    return f"≈ {amount(error, 2)}" if found.within else f"{amount(error, 3)}"
 
 
 def right_guess(guarantee: Guarantee) -> float:

@@ -14,7 +14,7 @@ from cloakgp.report.columns import has_classes
 from cloakgp.report.controls import DAY_MICROSECONDS, Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import printable
+from cloakgp.utils.formatting import amount, printable
 from cloakgp.utils.markup import html_table
 
 with extra("notebook"):
@@ -105,7 +105,7 @@ def _watch(moved: Sequence[Any], tell: Callable[[], None]) -> None:
 
 
 def _text(cell: Any) -> str:
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    return f"{amount(cell, 4)}" if isinstance(cell, float) else str(cell)
 
 
 def _input(control: Control) -> Any:

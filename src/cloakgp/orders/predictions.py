@@ -31,7 +31,7 @@ from cloakgp.report.columns import has_classes, input_names, public_columns
 from cloakgp.report.controls import rows_outside
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, amount
 from cloakgp.utils.names import Estimate
 
 with extra("tables"):
@@ -143,7 +143,7 @@ class TablePredictions:
             notify(str(levels))
         for name, (count, lo, hi) in self._outside.items():
             notify(
-                f"{name} is outside {lo:.6g} to {hi:.6g} in {count:,} "
+                f"{name} is outside {amount(lo, 6)} to {amount(hi, 6)} in {count:,} "
                 f"{'row' if count == 1 else 'rows'}. Nothing was asked there: the further away, "
                 "the more predictions rest on the prior alone"
             )

@@ -20,7 +20,7 @@ from cloakgp.report.controls import Control, controls_of
 from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import percent
+from cloakgp.utils.formatting import amount, percent
 
 with extra("plots"):
     from matplotlib.axes import Axes
@@ -211,7 +211,7 @@ class BandsDisplay(ReleaseDisplay):
             draw_rug(axes, inputs, theme=theme, **dict(styles.get("rows_kw") or {}))
             axes.set_title(
                 f"Stage {number}, {percent(stage.share)} of the budget: {stage.clipped_to}\n"
-                f"mean width {stage.mean_width:.3g}{f' {self.unit}' if self.unit else ''}",
+                f"mean width {amount(stage.mean_width, 3)}{f' {self.unit}' if self.unit else ''}",
                 fontsize=9.5,
                 **theme.words,
             )

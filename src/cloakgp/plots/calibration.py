@@ -21,7 +21,7 @@ from cloakgp.release import Release
 from cloakgp.report.columns import asked_output
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, amount
 
 with extra("plots"):
     from matplotlib.axes import Axes
@@ -239,7 +239,7 @@ class CalibrationDisplay(ReleaseDisplay):
 
 def _names_of(ends: Array, *, output: str) -> list[str]:
     """Return strata of predicted values, in words."""
-    told = [f"{end:.3g}" for end in ends.tolist()]
+    told = [f"{amount(end, 3)}" for end in ends.tolist()]
     return [
         f"predicted {output} below {told[0]}",
         *(f"predicted {output} {low} to {high}" for low, high in pairwise(told)),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Real
 
-from cloakgp.utils.formatting import odds_factor
+from cloakgp.utils.formatting import amount, odds_factor
 
 # Above it the odds may change by more than twenty thousand.
 LARGEST_USUAL_EPSILON = 10.0
@@ -150,7 +150,8 @@ meet such a guarantee. Choose a delta well below 0.002.
     if delta is not None and rows is not None and delta * rows > 1:
         doubts.append(
             f"delta = {delta:.4g} is more than one in {rows:,} rows: a mechanism that gives away a "
-            f"row at random could meet such a guarantee. Choose a delta well below {1 / rows:.2g}."
+            "row at random could meet such a guarantee. Choose a delta well below "
+            f"{amount(1 / rows, 2)}."
         )
     if epsilon > LARGEST_USUAL_EPSILON:
         doubts.append(
@@ -197,7 +198,7 @@ def mean_doubts(mean: object, bounds: Sequence[Interval]) -> tuple[str, ...]:
     level = float(mean) if isinstance(mean, Real) else math.nan
     if not math.isfinite(level) or all(lo <= level <= hi for lo, hi in bounds):
         return ()
-    return (f"the prior mean {level:g} lies outside the bounds.",)
+    return (f"the prior mean {amount(level, 12)} lies outside the bounds.",)
 
 
 def rates_doubts(rates: Sequence[float]) -> tuple[str, ...]:

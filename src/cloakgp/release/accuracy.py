@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ class Accuracy:
         if self.new_error is None or self.nothing is None:
             return ""
         return (
-            f"predictions of {self.output} are typically off by {self.new_error:.3g}; "
-            f"a constant guess, by {self.nothing:.3g}."
+            f"predictions of {self.output} are typically off by {amount(self.new_error, 3)}; "
+            f"a constant guess, by {amount(self.nothing, 3)}."
         )
 
 

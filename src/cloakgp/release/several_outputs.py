@@ -40,7 +40,7 @@ from cloakgp.release.strategy import DenseStrategy, Strategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, amount
 from cloakgp.utils.markup import html_table
 
 if TYPE_CHECKING:
@@ -491,7 +491,9 @@ class MultiOutputRelease(SavedRelease):
 
     def _repr_html_(self) -> str:
         limits = zip(self.names, self.columns.bounds, strict=True)
-        private = (f"{name} ({ends.lo:g} to {ends.hi:g})" for name, ends in limits)
+        private = (
+            f"{name} ({amount(ends.lo, 12)} to {amount(ends.hi, 12)})" for name, ends in limits
+        )
         return html_table(
             "Release about several outputs",
             [

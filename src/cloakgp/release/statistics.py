@@ -51,7 +51,7 @@ from cloakgp.release.provenance import Provenance
 from cloakgp.release.residual_rounds import posterior_of_rounds
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
-from cloakgp.utils.formatting import NORMAL_95, short_form
+from cloakgp.utils.formatting import NORMAL_95, amount, short_form
 from cloakgp.utils.markup import html_table
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             "Release of noisy sums over whole rows",
             [
                 ("guarantee", str(self.guarantee)),
-                ("private", f"inputs and output, within {lo:g} to {hi:g}"),
+                ("private", f"inputs and output, within {amount(lo, 12)} to {amount(hi, 12)}"),
                 ("published", f"sums over {len(self.statistics.moments):,} features"),
             ],
             insecure=self.insecure,

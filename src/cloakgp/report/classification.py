@@ -18,6 +18,7 @@ from cloakgp.report.measurements import (
 )
 from cloakgp.report.outputs import OutputWords
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 LINK_WORDS = {"probit": "probit", "logit": "logistic"}
 
@@ -56,7 +57,8 @@ class ClassWords(OutputWords):
         for_each = f" for each of {len(names)} classes" * (len(names) > 2)
         return (
             f"{count} {numbers}{for_each}, each a weighted sum of labels, where {weighed}, with "
-            f"{NOISES[answers.noise].law} noise of sd {answers.noise_sd:.4g}, drawn from {source}."
+            f"{NOISES[answers.noise].law} noise of sd {amount(answers.noise_sd, 4)}, drawn from "
+            f"{source}."
         )
 
     def describe_design(self, measurement: Measurement, release: Release) -> str:
@@ -103,9 +105,10 @@ class ClassWords(OutputWords):
             Fact(
                 "latent",
                 "at the queried points the latent values have an sd of "
-                f"{root_mean_square(latent.sd):.4g} (root mean square; "
-                f"{root_mean_square(prior_sd):.4g} before the first question). The privacy noise "
-                f"alone makes {root_mean_square(latent.privacy_sd):.4g} of it.",
+                f"{amount(root_mean_square(latent.sd), 4)} (root mean square; "
+                f"{amount(root_mean_square(prior_sd), 4)} before the first question). The "
+                "privacy noise "
+                f"alone makes {amount(root_mean_square(latent.privacy_sd), 4)} of it.",
             ),
             Fact("kernel", f"{fitted.prior.kernel} (covariance of a latent function)"),
             Fact("link", LINK_WORDS[class_likelihood(fitted.likelihood).link_name]),
@@ -156,7 +159,7 @@ def _queried(release: Release) -> Array:
 def _rates(release: Release, prior: WeightedPrior) -> str:
     rates = class_likelihood(prior.likelihood).prior_rates(prior.prior, known_inputs(release))
     named = zip(class_names(release), rates, strict=True)
-    return ", ".join(f"{name} = {rate:.2g}" for name, rate in named)
+    return ", ".join(f"{name} = {amount(rate, 2)}" for name, rate in named)
 
 
 def _listed(release: Release) -> str:

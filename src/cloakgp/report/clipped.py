@@ -20,6 +20,7 @@ from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output, input_names
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 # How many sds of its noise a count is said to be off by.
 GIVE_OR_TAKE = 2.0
@@ -91,7 +92,7 @@ def band_facts(release: Release) -> tuple[Fact, ...]:
     most = int(np.argmax(noise))
     others = np.delete(noise, most)
     place = ", ".join(
-        f"{name} {value:.3g}"
+        f"{name} {amount(value, 3)}"
         for name, value in zip(input_names(release), question.centres[most], strict=True)
     )
     return (
@@ -99,8 +100,9 @@ def band_facts(release: Release) -> tuple[Fact, ...]:
             "bands",
             f"{what} Then it was asked how far values lie from predictions, in {len(noise)} groups "
             f"of rows with like inputs. By noisy answers {asked_output(release)} scatters most "
-            f"around {place}: with an sd of {noise[most]:.3g}, and of {others.min():.3g} to "
-            f"{others.max():.3g} elsewhere. What bands lost of a group counts as scatter.",
+            f"around {place}: with an sd of {amount(noise[most], 3)}, and of "
+            f"{amount(others.min(), 3)} to "
+            f"{amount(others.max(), 3)} elsewhere. What bands lost of a group counts as scatter.",
         ),
     )
 
@@ -109,7 +111,7 @@ def _treated(release: Release, *, lo: float | None, hi: float | None) -> str:
     def told(end: float) -> str:
         if release.transform is not None:
             end = float(release.transform.inverse(np.array([end]))[0])
-        return f"{end:.4g}"
+        return f"{amount(end, 4)}"
 
     parts = [(lo, "under"), (hi, "over")]
     ends = [f"{word} {told(end)} to {told(end)}" for end, word in parts if end is not None]
@@ -175,7 +177,7 @@ def _share(share: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * min(share, 1.0):.0f} %"
+    return f"{amount(100 * share, 2)} %" if share < 0.1 else f"{100 * min(share, 1.0):.0f} %"
 
 
 def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
@@ -193,7 +195,7 @@ def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
     assert strategy.strata is not None
     centre = strategy.strata.centres[stratum, own]
     return "around " + ", ".join(
-        f"{name} {value:.3g}" for name, value in zip(names, centre, strict=True)
+        f"{name} {amount(value, 3)}" for name, value in zip(names, centre, strict=True)
     )
 
 
@@ -202,4 +204,8 @@ def _telling(spans: Array) -> list[int]:
 
 
 def _range(ends: Array) -> str:
-    return f"{ends[0]:.3g} to {ends[1]:.3g}" if ends[0] < ends[1] else f"{ends[0]:.3g}"
+    return (
+        f"{amount(ends[0], 3)} to {amount(ends[1], 3)}"
+        if ends[0] < ends[1]
+        else f"{amount(ends[0], 3)}"
+    )

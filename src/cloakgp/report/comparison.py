@@ -12,6 +12,7 @@ from cloakgp.report.describe import headline
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.measurements import root_mean_square
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 # Where they disagree most: so many places are told.
 SHOWN = 5
@@ -105,7 +106,7 @@ def describe_comparison(first: Release, second: Release, found: Comparison) -> t
         Section(
             "Sharpness",
             tuple(
-                Fact(name, f"a typical sd of {root_mean_square(sd):.4g}, in output units")
+                Fact(name, f"a typical sd of {amount(root_mean_square(sd), 4)}, in output units")
                 for (name, _), sd in zip(both, sds, strict=True)
             ),
         ),
@@ -114,7 +115,8 @@ def describe_comparison(first: Release, second: Release, found: Comparison) -> t
             (
                 Fact(
                     "difference",
-                    f"{root_mean_square(found.first - found.second):.4g} (root mean square over "
+                    f"{amount(root_mean_square(found.first - found.second), 4)} (root mean "
+                    "square over "
                     f"{len(found.X):,} places).",
                 ),
                 Fact(
@@ -126,11 +128,12 @@ def describe_comparison(first: Release, second: Release, found: Comparison) -> t
                     Fact(
                         f"place {number + 1}",
                         ", ".join(
-                            f"{name} {value:.4g}"
+                            f"{name} {amount(value, 4)}"
                             for name, value in zip(names, found.X[place], strict=True)
                         )
-                        + f": {found.first[place]:.4g} and {found.second[place]:.4g}, "
-                        f"{found.apart[place]:.2g} sds apart.",
+                        + f": {amount(found.first[place], 4)} and "
+                        f"{amount(found.second[place], 4)}, "
+                        f"{amount(found.apart[place], 2)} sds apart.",
                     )
                     for number, place in enumerate(places)
                 ),

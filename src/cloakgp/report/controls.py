@@ -24,6 +24,7 @@ from cloakgp.columns.vectors import Vector
 from cloakgp.release import Release
 from cloakgp.report.columns import input_names, input_ranges, known_inputs
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 Kind = Literal["number", "level", "date"]
 # What stands in a raw row for a level that was not declared.
@@ -88,7 +89,7 @@ class Control:
             return self.levels[int(value)]
         if self.kind == "date":
             return str(np.datetime64(round(value * DAY_MICROSECONDS), "us"))[:10]
-        return f"{value:.4g} {self.unit}".rstrip()
+        return f"{amount(value, 4)} {self.unit}".rstrip()
 
     def raw(self, value: float) -> object:
         """Return a value as a cell of a table holds it.

@@ -14,6 +14,7 @@ from cloakgp.release.measurement import tables_of
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import approximation, describe_origin
 from cloakgp.report.outputs import NumberWords
+from cloakgp.utils.formatting import amount
 
 
 class CountWords(NumberWords):
@@ -46,14 +47,15 @@ class CountWords(NumberWords):
                 else f"Poisson: of mean m, a count has variance {POISSON}.",
             ),
             Fact("kernel", f"{fitted.prior.kernel} (covariance of the logarithm of the rate)"),
-            Fact("mean", f"{np.exp(fitted.prior.mean):.4g}, a rate"),
+            Fact("mean", f"{amount(np.exp(fitted.prior.mean), 4)}, a rate"),
             approximation(fitted.prior),
             *describe_origin(
                 priors=len(release.learned),
                 unchanged=to_tree((fitted.prior, fitted.likelihood))
                 == to_tree((declared, release.likelihood)),
                 what="these values",
-                declared=f"{declared.kernel}, rate {np.exp(declared.mean):.4g}, variance {before}",
+                declared=f"{declared.kernel}, rate {amount(np.exp(declared.mean), 4)}, variance "
+                f"{before}",
             ),
         )
 
@@ -65,7 +67,7 @@ def _scatter(likelihood: object) -> str:
     assert isinstance(likelihood, CountLikelihood)
     if likelihood.overdispersion == 0:
         return POISSON
-    return f"m + {likelihood.overdispersion:.3g} m²"
+    return f"m + {amount(likelihood.overdispersion, 3)} m²"
 
 
 def _exposures(release: Release) -> str:
@@ -79,4 +81,4 @@ def _exposures(release: Release) -> str:
     if not ranges:
         return ", which every row had"
     lows, highs = zip(*ranges, strict=True)
-    return f", of which rows had {min(lows):.4g} to {max(highs):.4g}"
+    return f", of which rows had {amount(min(lows), 4)} to {amount(max(highs), 4)}"

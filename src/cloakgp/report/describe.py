@@ -56,7 +56,7 @@ from cloakgp.report.statistics import (
     describe_statistics,
 )
 from cloakgp.report.worth import accuracy_section
-from cloakgp.utils.formatting import ceiling, percent
+from cloakgp.utils.formatting import amount, ceiling, percent
 
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
@@ -152,7 +152,8 @@ def _drift(release: Release) -> tuple[Fact, ...]:
         Fact(
             "drift",
             f"{percent(1 - part.lasting)} of the variance drifts with {names[part.place]}: what is "
-            f"known of it fades by a factor e = 2.72 every {part.length:.4g}, as was declared; the "
+            f"known of it fades by a factor e = 2.72 every {amount(part.length, 4)}, as was "
+            "declared; the "
             "rest lasts.",
         )
         for part in components(release.fitted_prior.kernel)
@@ -264,7 +265,7 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     strategies = tables_of(release.measurements).values()
     sizes = [f"{strategy.n_rows:,}" for strategy in strategies]
     ranges = zip(input_names(release), input_ranges(release).T, strict=True)
-    plain = {name: f"{low:.4g} to {high:.4g}" for name, (low, high) in ranges}
+    plain = {name: f"{amount(low, 4)} to {amount(high, 4)}" for name, (low, high) in ranges}
     told = plain if release.schema is None else _raw_columns(release.schema, plain)
     gone = "" if release.provenance is None else release.provenance.left_out
     return (
@@ -374,14 +375,16 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             (
                 Fact("rows", f"{release.n_rows:,}"),
                 *(
-                    Fact(name, f"{low:.4g} to {high:.4g}")
+                    Fact(name, f"{amount(low, 4)} to {amount(high, 4)}")
                     for name, (low, high) in zip(input_names(release), ranges.T, strict=True)
                 ),
                 *(
                     Fact(
                         name,
-                        f"private; declared to lie in {limits.lo:g} to {limits.hi:g}"
-                        + f", {taken.lo:.6g} to {taken.hi:.6g} of which holds most values, by "
+                        f"private; declared to lie in {amount(limits.lo, 12)} to "
+                        f"{amount(limits.hi, 12)}"
+                        + f", {amount(taken.lo, 6)} to {amount(taken.hi, 6)} of which holds "
+                        "most values, by "
                         "noisy counts"
                         * (taken != limits)
                         + f"; values outside were clipped{_outside(release, output)}",

@@ -17,7 +17,7 @@ from cloakgp.release.io.codec import to_tree
 from cloakgp.report.columns import asked_output, input_names
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.formatting import ceiling
+from cloakgp.utils.formatting import amount, ceiling
 
 # What a release says of hyperparameters that were looked for in its answers and left alone.
 NOTHING_LEARNED = Fact(
@@ -43,7 +43,7 @@ def describe_answers(measurement: Measurement, *, output: str) -> str:
 
     def noise(unit: str) -> str:
         law = NOISES[answers.noise].law
-        return f"{law} noise of sd {answers.noise_sd:.4g}{unit}, drawn from {source}"
+        return f"{law} noise of sd {amount(answers.noise_sd, 4)}{unit}, drawn from {source}"
 
     # Of rows that are not kept: as at the query points.
     question = measurement.question.of_rows(strategy.X_query)
@@ -53,7 +53,7 @@ def describe_answers(measurement: Measurement, *, output: str) -> str:
     raw_sd = answers.noise_sd * np.linalg.norm(strategy.reconstruction, axis=1)
     return (
         f"{answered} Raw predictions at the {len(strategy.X_query):,} queried points follow from "
-        f"them, with noise of {root_mean_square(raw_sd):.4g} (root mean square)."
+        f"them, with noise of {amount(root_mean_square(raw_sd), 4)} (root mean square)."
     )
 
 
@@ -99,8 +99,8 @@ def describe_sharpness(release: Release, points: Array) -> Fact:
     return Fact(
         "predictions",
         "from the answers and the prior together they have an sd of "
-        f"{root_mean_square(sd):.4g} (root mean square over the queried points; "
-        f"{root_mean_square(prior_sd):.4g} before the first question).",
+        f"{amount(root_mean_square(sd), 4)} (root mean square over the queried points; "
+        f"{amount(root_mean_square(prior_sd), 4)} before the first question).",
     )
 
 
@@ -116,8 +116,9 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
             priors=len(release.learned),
             unchanged=to_tree(prior) == to_tree(declared),
             what="these values",
-            declared=f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
-            f"{declared.mean:.4g}",
+            declared=f"{declared.kernel}, noise sd "
+            f"{amount(math.sqrt(declared.noise_variance), 4)}, mean "
+            f"{amount(declared.mean, 4)}",
             looked_at="any answer but the counts"
             if any(isinstance(one.question, CountQuestion) for one in release.measurements)
             else "any answer",
@@ -128,7 +129,7 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
 def _mean(release: Release) -> str:
     prior = release.fitted_prior
     if prior.trend is None:
-        return f"{prior.mean:.4g}"
+        return f"{amount(prior.mean, 4)}"
     column = input_names(release)[prior.trend.column]
     return f"{prior.mean - prior.trend.centre:+.4g} beside {column}, the public prediction"
 
@@ -137,11 +138,12 @@ def describe_noise(prior: ExactPrior | SparsePrior) -> Fact:
     """Say how far outputs lie from the curve, and where more than elsewhere."""
     noise_sd, scatter = math.sqrt(prior.noise_variance), prior.scatter
     if scatter is None:
-        return Fact("noise sd", f"{noise_sd:.4g}, of each output about the curve.")
+        return Fact("noise sd", f"{amount(noise_sd, 4)}, of each output about the curve.")
     sds = noise_sd * np.exp(scatter.log_factor(scatter.centres))
     return Fact(
         "noise sd",
-        f"{sds.min():.3g} to {sds.max():.3g}, of each output about the curve: it varies with the "
+        f"{amount(sds.min(), 3)} to {amount(sds.max(), 3)}, of each output about the curve: it "
+        "varies with the "
         f"inputs, smoothly between the middles of {len(sds)} parts of the rows.",
     )
 

@@ -21,6 +21,7 @@ from cloakgp.report.measurements import (
     describe_sharpness,
     prior_facts,
 )
+from cloakgp.utils.formatting import amount
 
 BASIS = Fact(
     "basis",
@@ -85,8 +86,9 @@ class NumberWords(OutputWords):
         lo, hi = bounds(release)
         others = "these were any others" if grouped else "that value were any other"
         return (
-            f"{unit}. The published values would be almost as likely if {others} from {lo:g} to "
-            f"{hi:g}."
+            f"{unit}. The published values would be almost as likely if {others} from "
+            f"{amount(lo, 12)} to "
+            f"{amount(hi, 12)}."
         )
 
     def also_public(self) -> str:
@@ -203,4 +205,4 @@ def _asked_bounds(release: Release) -> list[tuple[float, float]]:
 
 
 def _ranges(pairs: list[tuple[float, float]]) -> str:
-    return " and ".join(f"{lo:.6g} to {hi:.6g}" for lo, hi in pairs)
+    return " and ".join(f"{amount(lo, 6)} to {amount(hi, 6)}" for lo, hi in pairs)

@@ -7,6 +7,7 @@ import numpy as np
 from cloakgp.release import Release
 from cloakgp.report.columns import input_names, input_ranges
 from cloakgp.report.facts import Fact
+from cloakgp.utils.formatting import amount
 
 LABEL = "public prediction"
 
@@ -40,7 +41,8 @@ def prediction_facts(release: Release) -> tuple[Fact, ...]:
     return (
         Fact(
             LABEL,
-            f"{by_it}. For each 1 that it is higher, they are {slope_of(release):.3g} higher.",
+            f"{by_it}. For each 1 that it is higher, they are {amount(slope_of(release), 3)} "
+            "higher.",
         ),
     )
 

@@ -13,7 +13,7 @@ from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import approximation, describe_origin
 from cloakgp.report.outputs import BASIS, NumberWords, in_output_units
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, amount
 
 
 class QuantileWords(NumberWords):
@@ -28,7 +28,7 @@ class QuantileWords(NumberWords):
         errors = np.median(upper - lower, axis=0) / (2 * NORMAL_95)
         middles = np.median(predicted, axis=0)
         each = "; ".join(
-            f"{level:g}: {middle:.3g}, typically off by {error:.2g}"
+            f"{amount(level, 12)}: {amount(middle, 3)}, typically off by {amount(error, 2)}"
             for level, middle, error in zip(levels, middles, errors, strict=True)
         )
         facts = [
@@ -45,8 +45,9 @@ class QuantileWords(NumberWords):
                 0,
                 Fact(
                     "for one person",
-                    f"{share:.3g} % of values are to lie between the first quantile and the last, "
-                    f"which are typically {width:.3g} apart.",
+                    f"{amount(share, 3)} % of values are to lie between the first quantile and "
+                    "the last, "
+                    f"which are typically {amount(width, 3)} apart.",
                 ),
             )
         return (*facts, BASIS)
@@ -72,7 +73,7 @@ class QuantileWords(NumberWords):
                 f"{known.in_common:g} of that is common to all quantiles, the rest of each.",
             ),
             Fact("scatter", f"{_scales(known)}, an sd near each quantile, in {unit}."),
-            Fact("mean", f"{fitted.prior.mean:.4g}, of the median"),
+            Fact("mean", f"{amount(fitted.prior.mean, 4)}, of the median"),
             approximation(fitted.prior),
             *describe_origin(
                 priors=len(release.learned),
@@ -80,7 +81,8 @@ class QuantileWords(NumberWords):
                 == to_tree((declared, release.likelihood)),
                 what="these values",
                 declared=f"{declared.kernel}, scatter "
-                f"{_scales(quantile_likelihood(release.likelihood))}, mean {declared.mean:.4g}",
+                f"{_scales(quantile_likelihood(release.likelihood))}, mean "
+                f"{amount(declared.mean, 4)}",
                 looked_at="any answer but the counts"
                 if any(not one.question.locates for one in release.measurements)
                 else "any answer",
@@ -95,9 +97,9 @@ class QuantileWords(NumberWords):
             if release.transform is not None
             else ""
         )
-        return f"private; declared to matter from {lo:.6g} to {hi:.6g}.{taken}"
+        return f"private; declared to matter from {amount(lo, 6)} to {amount(hi, 6)}.{taken}"
 
 
 def _scales(likelihood: QuantileLikelihood) -> str:
-    shown = dict.fromkeys(f"{scale:.3g}" for scale in likelihood.scales)
+    shown = dict.fromkeys(f"{amount(scale, 3)}" for scale in likelihood.scales)
     return ", ".join(shown)

@@ -14,7 +14,7 @@ from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.report.columns import input_names
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts
-from cloakgp.utils.formatting import ceiling
+from cloakgp.utils.formatting import amount, ceiling
 
 OUTPUT = "the output"
 
@@ -30,7 +30,8 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
     lo, hi = release.bounds
     box = zip(names, release.basis.box.lo, release.basis.box.hi, strict=True)
     ranges = [
-        Fact(name, f"private; declared to lie in {low:g} to {high:g}") for name, low, high in box
+        Fact(name, f"private; declared to lie in {amount(low, 12)} to {amount(high, 12)}")
+        for name, low, high in box
     ]
     present = release.neighbours == "add-remove"
     return (
@@ -66,8 +67,9 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                     "answers",
                     f"{published.guarantee.answers} sums over all rows of {release.basis.count} "
                     f"features and their products, with normal noise drawn from "
-                    f"{_source(release.insecure)}: of sd {published.gram_sd:.4g} on products, and "
-                    f"{published.moment_sd:.4g} on sums with {OUTPUT}.",
+                    f"{_source(release.insecure)}: of sd {amount(published.gram_sd, 4)} on "
+                    "products, and "
+                    f"{amount(published.moment_sd, 4)} on sums with {OUTPUT}.",
                 ),
                 *_rounds(release),
             ),
@@ -78,7 +80,8 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 _prior(release),
                 Fact(
                     "noise sd",
-                    f"{math.sqrt(release.noise_variance):.4g}, of each output about the curve.",
+                    f"{amount(math.sqrt(release.noise_variance), 4)}, of each output about the "
+                    "curve.",
                 ),
             ),
         ),
@@ -89,8 +92,8 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 *ranges,
                 Fact(
                     OUTPUT,
-                    f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
-                    "uncounted."
+                    f"private; declared to lie in {amount(lo, 12)} to {amount(hi, 12)}; values "
+                    "outside were clipped, uncounted."
                     if release.classes is None
                     else "private; declared to be one of "
                     f"{' and '.join(map(str, release.classes.labels))}, for which −1 and 1 stand.",
@@ -123,7 +126,7 @@ def _rounds(release: StatisticsRelease) -> tuple[Fact, ...]:
         Fact(
             f"round {number}",
             f"{part.guarantee.answers} sums over what was left of {OUTPUT}, clipped to "
-            f"{part.half_width:.4g} to either side of the predictions so far, with noise of sd "
+            f"{amount(part.half_width, 4)} to either side of the predictions so far, with noise of sd "
             f"{part.moment_sd:.4g}.",
         )
         for number, part in enumerate(release.residuals, start=2)
@@ -152,7 +155,7 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
     lo, hi = release.bounds
     names, spent = input_names(release), release.guarantee
     ranges = [
-        Fact(name, f"{edges[0]:.4g} to {edges[-1]:.4g}, in {len(edges) - 1} bins")
+        Fact(name, f"{amount(edges[0], 4)} to {amount(edges[-1], 4)}, in {len(edges) - 1} bins")
         for name, edges in zip(names, release.bins.edges, strict=True)
     ]
     return (
@@ -162,7 +165,7 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
                 Fact(
                     "protected",
                     f"{OUTPUT} of every single row. The published values would be almost as likely "
-                    f"if that value were any other from {lo:g} to {hi:g}.",
+                    f"if that value were any other from {amount(lo, 12)} to {amount(hi, 12)}.",
                 ),
                 Fact(
                     "not protected",
@@ -182,7 +185,7 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
                 Fact(
                     "answers",
                     f"{len(release.sums)} sums over bins, each with {NOISES[release.noise].law} "
-                    f"noise of sd {release.noise_sd:.4g}, in output units, drawn from "
+                    f"noise of sd {amount(release.noise_sd, 4)}, in output units, drawn from "
                     f"{_source(release.insecure)}.",
                 ),
             ),
@@ -194,7 +197,8 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
                 *ranges,
                 Fact(
                     OUTPUT,
-                    f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
+                    f"private; declared to lie in {amount(lo, 12)} to {amount(hi, 12)}; values "
+                    "outside were clipped, "
                     "uncounted.",
                 ),
             ),
@@ -251,7 +255,7 @@ def _noise(release: CloakedPredictions | Published) -> Fact:
     return Fact(
         "answers",
         f"raw predictions at {len(release.values)} points, with "
-        f"{NOISES[release.noise].of_sums} of {sd:.4g} (root mean square, in output units), "
+        f"{NOISES[release.noise].of_sums} of {amount(sd, 4)} (root mean square, in output units), "
         f"drawn from {_source(release.insecure)}.",
     )
 

@@ -16,7 +16,7 @@ from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, amount
 
 # Of a box of private inputs: points along a sequence that fills it evenly.
 BOX_POINTS = 256
@@ -106,11 +106,16 @@ def accuracy_section(release: object) -> Section | None:
             if isinstance(release, Release | MultiOutputRelease):
                 sure = _how_sure(release)
             facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
-        before = "" if each.without is None else f" ({each.without:.3g} before the first question)"
+        before = (
+            ""
+            if each.without is None
+            else f" ({amount(each.without, 3)} before the first question)"
+        )
         facts.append(
             Fact(
                 f"typical error{whose}",
-                f"{each.error:.3g}{before}, of the predicted average of people with equal inputs, "
+                f"{amount(each.error, 3)}{before}, of the predicted average of people with "
+                "equal inputs, "
                 "at the query points. It includes the effect of the noise.",
             )
         )
@@ -185,7 +190,7 @@ def _calibration_fact(known: Calibration, *, label: str) -> Fact:
         f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values or "
         "somewhat more (they are narrowed only as far as the noise allows), over all rows "
         "together and not for each kind of person; noise and the number of rows may leave them "
-        f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
+        f"up to {amount(unsure, 2)} percentage points short of it (at 95 %). For new people this "
         "holds nearly: the predictions were fitted to the counted ones.",
     )
 
@@ -206,7 +211,8 @@ def _margin_fact(known: Margins) -> Fact:
         "like those of the table (exchangeable with the rows that were kept out). That is on "
         "average over people and over draws of all this, and not for each kind of person; that "
         f"noise makes an interval too short has a probability of at most β = "
-        f"{100 * noise_part(STATED_COVERAGE):.2g} %, and is counted in. Values beyond the declared "
+        f"{amount(100 * noise_part(STATED_COVERAGE), 2)} %, and is counted in. Values beyond "
+        "the declared "
         f"bounds count as at their ends.{whole} Quantiles and probabilities do not go by this: "
         "they are the model's.",
     )

@@ -16,7 +16,7 @@ from cloakgp.privacy.questions import Bands
 from cloakgp.release import Release
 from cloakgp.streams.correlated import sum_sds
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.formatting import pair_in_words
+from cloakgp.utils.formatting import amount, pair_in_words
 from cloakgp.utils.names import NoiseChoice
 
 
@@ -100,7 +100,8 @@ class StreamPlan:
             )
         found = self.errors
         return (
-            f"{found.first:.3g} after period 1, {found.last:.3g} after the last ({found.prior:.3g} "
+            f"{amount(found.first, 3)} after period 1, {amount(found.last, 3)} after the last "
+            f"({amount(found.prior, 3)} "
             f"with no question): root mean squares of the curve at the rows of the period, of "
             f"{found.rows:,} rows each, if the prior is right"
         )
@@ -110,7 +111,8 @@ class StreamPlan:
         gain = independent / correlated
         sums = (
             "of the same questions in every period a sum over all would have a noise sd of "
-            f"{correlated:.3g} single ones, and {independent:.3g} with independent noise"
+            f"{amount(correlated, 3)} single ones, and {amount(independent, 3)} with "
+            "independent noise"
         )
         if gain <= 1:
             return f"{sums}, which is no worse, and is drawn"
@@ -119,8 +121,10 @@ class StreamPlan:
         cheaper = self.errors.band
         verdict = "a larger gain" if cheaper > gain else "a smaller gain"
         return (
-            f"{sums}, {gain:.3g} times as much. Independent noise is drawn, so that later periods "
-            f"can ask in bands: those of the last are expected to be {cheaper:.3g} times as narrow "
+            f"{sums}, {amount(gain, 3)} times as much. Independent noise is drawn, so that "
+            "later periods "
+            f"can ask in bands: those of the last are expected to be {amount(cheaper, 3)} times "
+            "as narrow "
             f"as the bounds, {verdict}"
         )
 

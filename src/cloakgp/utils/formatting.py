@@ -9,8 +9,28 @@ from pathlib import Path
 
 # Half the width of a 95 % interval, in sds.
 NORMAL_95 = 1.959963984540054
+# From here on amounts are written with powers of ten.
+SHORTEST_IN_POWERS = 1e15
 # Control codes, invisible and directional characters, halves of characters, ends of lines.
 UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def amount(value: float, digits: int = 6) -> str:
+    """Return an amount as people write it, with few digits: without powers of ten.
+
+    Thousands are separated where there are tens of them, so that years stay years.
+
+    Examples
+    --------
+    >>> amount(22345.6, 3), amount(2026.0, 4), amount(0.01234, 3), amount(2.3e6)
+    ('22,300', '2026', '0.0123', '2,300,000')
+    """
+    short = f"{value:.{digits}g}"
+    rounded = float(short)
+    if not SHORTEST_IN_POWERS > abs(rounded) >= 1:
+        return short
+    plain = f"{rounded:,.{digits}f}".rstrip("0").rstrip(".")
+    return plain if abs(rounded) >= 10_000 else plain.replace(",", "")
 
 
 def ceiling(value: float, *, digits: int = 3) -> str:

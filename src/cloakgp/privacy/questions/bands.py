@@ -42,6 +42,7 @@ from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.questions.base import Question, numbers
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 UNIT_INTERVAL = OutputBounds(-0.5, 0.5)
 
@@ -152,7 +153,8 @@ class Bands(UnitQuestion):
         return (
             f"{numbers(count)} with {noise(unit)}. Bands are around the predictions from the "
             "answers before; values outside were clipped to them, uncounted. "
-            f"Their widths: {float(np.median(self.width)):.4g} (median), in units of {output}."
+            f"Their widths: {amount(float(np.median(self.width)), 4)} (median), in units of "
+            f"{output}."
         )
 
     def place(self, outputs: Array) -> Array:

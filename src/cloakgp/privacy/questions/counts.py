@@ -58,6 +58,7 @@ from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 ROOT_HALF = math.sqrt(0.5) * (1 + 4 * UNIT_ROUNDOFF)
 
@@ -190,7 +191,11 @@ class CountQuestion(IndicatorQuestion):
         """Describe counts of outputs in intervals."""
         del count
         inner = self.edges[1:-1]
-        between = f", which end from {inner[0]:.4g} to {inner[-1]:.4g}" if len(inner) else ""
+        between = (
+            f", which end from {amount(inner[0], 4)} to {amount(inner[-1], 4)}"
+            if len(inner)
+            else ""
+        )
         return (
             f"{self.intervals} numbers: how many values of {output} lie in each of so many "
             f"intervals{between}, each with {noise(' rows')}."

@@ -42,6 +42,7 @@ from cloakgp.privacy.questions.bands import UnitQuestion
 from cloakgp.privacy.questions.base import numbers
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,4 +140,4 @@ class OutsideQuestion(UnitQuestion):
         'under 0'
         """
         parts = [(self.lo, "under"), (self.hi, "over")]
-        return " or ".join(f"{word} {end:.6g}" for end, word in parts if end is not None)
+        return " or ".join(f"{word} {amount(end, 6)}" for end, word in parts if end is not None)

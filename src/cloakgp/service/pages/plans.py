@@ -36,6 +36,7 @@ from cloakgp.service.pages.base import (
     varied,
 )
 from cloakgp.service.pages.fields import choices_of, fields_of, noise_options, options_for
+from cloakgp.utils.formatting import amount
 
 router = APIRouter(route_class=PageRoute)
 # The first plan, if the account has room for it.
@@ -98,7 +99,7 @@ class Planned:
         whom = (
             "the average of people like each other" if own["output_error"] is None else "a person"
         )
-        number = f"≈ {error:.2g}" if own["within"] else f"{error:.3g}"
+        number = f"≈ {amount(error, 2)}" if own["within"] else f"{amount(error, 3)}"
         return number, f"typical error of predictions for {whom}"
 
     @property

@@ -35,6 +35,7 @@ from cloakgp.service.pages.base import (
     varied,
 )
 from cloakgp.service.pages.fields import distribution_of, number_of, text_of
+from cloakgp.utils.formatting import amount
 
 router = APIRouter(route_class=PageRoute)
 # Its forms are larger.
@@ -312,7 +313,7 @@ def _chosen(control: Control, text: str) -> Chosen:
         ends = (_date(control.lo, control), _date(control.hi, control))
         return Chosen(control, value, _date(value, control), *ends)
     value = _number(text, control) if text else control.typical
-    return Chosen(control, value, f"{value:.6g}", f"{control.lo:.6g}", f"{control.hi:.6g}")
+    return Chosen(control, value, f"{value:.6g}", amount(control.lo), amount(control.hi))
 
 
 def _number(text: str, control: Control) -> float:
