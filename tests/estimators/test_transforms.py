@@ -102,6 +102,26 @@ def test_sds_and_limits_agree_with_draws(release):
     )
 
 
+@pytest.mark.parametrize("bounds", [(1, 1e6), (1e-6, 1e6)])
+def test_no_sd_is_more_than_half_the_width_of_the_bounds(bounds):
+    """Where nothing is known the tail of a lognormal law is far beyond; limits are within."""
+    X, y = skewed(12, 0)
+    model = DPGPRegressor(bounds=bounds, epsilon=0.01, output_transform="log", insecure_seed=1)
+    made = model.fit(X, y).release_
+    points, half = np.array([[0.0], [5.0], [1e3], [1e3 + 1]]), (bounds[1] - bounds[0]) / 2
+    for new_output in (False, True):
+        for estimate in ("median", "mean"):
+            asked = {"new_output": new_output, "estimate": estimate}
+            _, sd = made.predict(points, return_std=True, **asked)
+            assert (sd <= half).all()
+            assert sd[-1] == half
+            frame = made.predict_frame(points, **asked)
+            np.testing.assert_array_equal(frame["sd"], sd)
+            _, covariance = made.predict(points, return_cov=True, **asked)
+            np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=1e-6)
+            assert np.linalg.eigvalsh(covariance).min() >= -1e-6 * half**2
+
+
 def test_files_and_tables_give_output_units(release, tmp_path):
     release.save(tmp_path / "incomes.cloak")
     again = Release.load(tmp_path / "incomes.cloak")

@@ -127,8 +127,9 @@ class Predictions(PredictedDistributions):
             If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
             row lacks an input without which the schema says that there is no prediction. Of outputs
             that were transformed, they are those of the curve, or of a new output, in output units
-            and about its mean: what is predicted is skewed, and its limits, which are not so many
-            sds away, are those of `predict_limits`.
+            and about its mean, and no sd is more than half the width of the bounds: what is
+            predicted is skewed, and its limits, which are not so many sds away, are those of
+            `predict_limits`.
 
         Raises
         ------
@@ -305,8 +306,17 @@ class Predictions(PredictedDistributions):
         total = self._total(X, sd, new_output=new_output, estimate=estimate)
         return (
             transform.inverse(mean) if estimate == "median" else transform.mean(mean, total),
-            np.sqrt(transform.covariance(mean, total, np.square(sd))),
+            np.minimum(np.sqrt(transform.covariance(mean, total, np.square(sd))), self._largest_sd),
         )
+
+    @property
+    def _largest_sd(self) -> float:
+        """Half the width of the bounds: no number within them has a larger sd (Popoviciu 1935).
+
+        The tail of a lognormal law beyond them is none of what outputs can be.
+        """
+        lo, hi = self.output_bounds
+        return (hi - lo) / 2
 
     def _limits(
         self, X: Array, mean: Array, sd: Array, *, new_output: bool, estimate: Estimate
@@ -371,7 +381,8 @@ class Predictions(PredictedDistributions):
         _, shared = self.likelihood.predict(
             self._mixture, X, return_std=False, return_cov=True, new_output=new_output
         )
-        return level, transform.covariance(mean, total, np.asarray(shared))
+        found = transform.covariance(mean, total, np.asarray(shared))
+        return level, _with_largest_sd(found, self._largest_sd)
 
     @property
     def _unbounded(self) -> bool:
@@ -568,6 +579,17 @@ class Predictions(PredictedDistributions):
         best[unknown] = None
         columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
         return {"predicted": best, **columns}
+
+
+def _with_largest_sd(covariance: Array, largest: float) -> Array:
+    """Return a covariance with sds of at most so much, and the correlations that it had."""
+    sds = np.sqrt(np.diag(covariance))
+    known = np.isfinite(covariance)
+    shrunk = np.minimum(1.0, largest / np.where((sds > 0) & np.isfinite(sds), sds, np.inf))
+    shrunk = np.where(sds > 0, shrunk, 1.0)
+    made = np.where(known, covariance, 0.0) * np.outer(shrunk, shrunk)
+    made[np.diag_indices_from(made)] = np.square(np.minimum(sds, largest))
+    return made
 
 
 def _exposures(given: ArrayLike | None, points: Points) -> Array:

@@ -615,10 +615,6 @@ class Release(SavedRelease, Predictions, Pictured):
         else:
             _, new_sd = self.predict(points, return_std=True, new_output=True)
         before = None
-        if self.transform is not None and not self.likelihood.windowed:
-            # Of numbers between two bounds (Popoviciu 1935): the tail of a lognormal law is beyond.
-            lo, hi = self.output_bounds
-            sd = np.minimum(sd, (hi - lo) / 2)
         if self.transform is None:
             before = mean_root(np.sqrt(self.prior.query_variance(points)))
         return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
