@@ -16,7 +16,7 @@ from cloakgp.columns import Category, Number, Schema
 from cloakgp.orders.predictions import TablePredictions
 from cloakgp.orders.progress import Reporter
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.release.points import UnseenLevelWarning
+from cloakgp.release.points import NoPredictionWarning, UnseenLevelWarning
 from cloakgp.release.predictions import sensible_digits
 
 SCHEMA = Schema((Number("age", missing="drop"), Category("job", levels=("cook", "clerk"))))
@@ -61,6 +61,31 @@ def written(release, at, *, suffix, chunk_rows, told=None, asked=NOTHING):
     )
     rows = predictions.write(file)
     return file.getvalue(), rows
+
+
+def test_a_gap_that_no_fitted_row_had_refuses_that_row_alone(people, tmp_path):
+    """Here and in Python; a cell that holds something else is a mistake in the whole table."""
+    schema = Schema((Number("age"), Category("job", levels=("cook", "clerk"))))
+    model = DPGPRegressor(bounds=(0, 100), schema=schema, stages=None, interval=False, **ASKED)
+    release = model.fit(people, people["age"].rename("pay")).release_
+    at = tmp_path / "new.csv"
+    at.write_text("age,job\n30,cook\n,cook\n40,clerk\n,clerk\n", "utf-8")
+    told = []
+    content, rows = written(release, at, suffix=".csv", chunk_rows=2, told=told)
+    assert rows == 4
+    assert told == ["2 rows lack age: there is no prediction for them"]
+    found = pd.read_csv(io.BytesIO(content))
+    assert found["mean"].isna().tolist() == [False, True, False, True]
+    new = pd.read_csv(at)
+    with pytest.warns(NoPredictionWarning, match="2 rows lack age: there is no prediction"):
+        mean, sd = release.predict(new, return_std=True)
+    assert np.isnan(mean).tolist() == np.isnan(sd).tolist() == [False, True, False, True]
+    np.testing.assert_allclose(mean[[0, 2]], release.predict(new.iloc[[0, 2]]))
+    with pytest.raises(ValueError, match="every row lacks"):
+        release.predict(new.iloc[[1]])
+    at.write_text("age,job\n30,cook\nold,cook\n", "utf-8")
+    with pytest.raises(ValueError, match="is not a number"):
+        written(release, at, suffix=".csv", chunk_rows=2)
 
 
 ROWS = st.lists(

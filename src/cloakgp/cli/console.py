@@ -112,13 +112,14 @@ def showing_warnings(*others: type[Warning]) -> Iterator[None]:
     from cloakgp.design import DesignGapWarning
     from cloakgp.fitting.planning import SparseModelWarning
     from cloakgp.privacy.checks import PrivacyParameterWarning
-    from cloakgp.release.points import UnseenLevelWarning
+    from cloakgp.release.points import NoPredictionWarning, UnseenLevelWarning
 
     ours: tuple[type[Warning], ...] = (
         PrivacyParameterWarning,
         SparseModelWarning,
         DesignGapWarning,
         UnseenLevelWarning,
+        NoPredictionWarning,
         *others,
     )
     with warnings.catch_warnings():

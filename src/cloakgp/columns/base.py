@@ -25,6 +25,8 @@ says where it was filled in; or a level of its own."""
 Field = dict[str, Any]
 """A field of a Table Schema, as JSON has it."""
 
+# The fault of a cell that must not be missing.
+EMPTY_CELL = "is empty"
 # What stands for missing cells until it is taken from public ones.
 NOT_KNOWN = float("nan")
 # Of words from files, which are shown: no more than this.
@@ -152,7 +154,7 @@ class Column(ABC):
         values, faults = found.values, dict(found.faults)
         left_out = np.zeros(len(values), dtype=bool)
         if self.missing == "refuse":
-            faults["is empty"] = found.missing
+            faults[EMPTY_CELL] = found.missing
         elif self.missing == "drop":
             left_out = found.missing
         elif self.missing == "impute":

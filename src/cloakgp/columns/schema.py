@@ -6,15 +6,15 @@ command line, and of a release when it predicts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.columns.base import Coded, Column
+from cloakgp.columns.base import EMPTY_CELL, Coded, Column
 from cloakgp.columns.cells import Cells, cells_of
 from cloakgp.columns.problems import BELOW_HEADER, InvalidCells, check_problems
 from cloakgp.privacy.entries import EMPTY
@@ -83,11 +83,15 @@ class Encoded:
         Which rows these are; the others lack something, and are to be left out.
     unseen : tuple of UnseenLevels
         Of each column that has some.
+    lacking : dict of str to int
+        Where rows are encoded one by one: of each column whose empty cells leave a row without a
+        prediction, the number of these cells.
     """
 
     X: Array
     kept: NDArray[np.bool_]
     unseen: tuple[UnseenLevels, ...] = ()
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,8 @@ class Schema:
             How a row is called, with {} for its number from 0 or 1.
         one_by_one : bool
             Whether a row that lacks something is kept, as NaN: there is a prediction for every row
-            then, and none for that one.
+            then, and none for that one, also where an empty cell is refused in a table to be
+            fitted.
 
         Raises
         ------
@@ -198,7 +203,13 @@ class Schema:
         rows = {len(coded.X) for _, coded in parts}
         if len(rows) != 1:
             raise ValueError("the columns of a table must have as many rows each")
-        left_out = np.logical_or.reduce([coded.left_out for _, coded in parts])
+        gaps = [
+            coded.left_out | coded.faults[EMPTY_CELL]
+            if one_by_one and EMPTY_CELL in coded.faults
+            else coded.left_out
+            for _, coded in parts
+        ]
+        left_out = np.logical_or.reduce(gaps)
         check_problems(
             [
                 InvalidCells(
@@ -220,7 +231,12 @@ class Schema:
         )
         if one_by_one:
             X[left_out] = np.nan
-            return Encoded(X=X, kept=np.ones(len(X), dtype=bool), unseen=unseen)
+            lacking = {
+                column.name: int(gap.sum())
+                for (column, _), gap in zip(parts, gaps, strict=True)
+                if gap.any()
+            }
+            return Encoded(X=X, kept=np.ones(len(X), dtype=bool), unseen=unseen, lacking=lacking)
         return Encoded(X=np.ascontiguousarray(X[~left_out]), kept=~left_out, unseen=unseen)
 
     def _cells(self, table: Any, column: Column) -> list[Cells]:

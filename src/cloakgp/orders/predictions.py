@@ -7,6 +7,7 @@ it is written behind the columns.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -25,7 +26,7 @@ from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.release.points import Points
+from cloakgp.release.points import Points, without_prediction
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
 from cloakgp.report.controls import rows_outside
@@ -136,11 +137,15 @@ class TablePredictions:
         self._names: dict[str, bool] = {}
         self._words: set[str] = set()
         self._unseen: dict[str, UnseenLevels] = {}
+        # How many cells of each column are empty that must not be, for a prediction.
+        self._lacking: Counter[str] = Counter()
         # In how many rows each number is out of its range, and that range.
         self._outside: dict[str, tuple[int, float, float]] = {}
         least = self._predict()
         for levels in self._unseen.values():
             notify(str(levels))
+        for name, gaps in self._lacking.items():
+            notify(without_prediction(name, gaps))
         for name, (count, lo, hi) in self._outside.items():
             notify(
                 f"{name} is outside {amount(lo, 6)} to {amount(hi, 6)} in {count:,} "
@@ -197,6 +202,7 @@ class TablePredictions:
         for levels in encoded.unseen:
             before = self._unseen.get(levels.column)
             self._unseen[levels.column] = levels if before is None else before.merge(levels)
+        self._lacking.update(encoded.lacking)
         known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
         return Points(X=encoded.X[known], known=known)
 

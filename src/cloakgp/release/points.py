@@ -20,6 +20,10 @@ class UnseenLevelWarning(UserWarning):
     """A category is new to the release: its predictions are less certain."""
 
 
+class NoPredictionWarning(UserWarning):
+    """Rows lack an input that no row of the table lacked: there is no prediction for them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Points:
     """Where to predict.
@@ -74,6 +78,24 @@ def complete_points(release: Encoding, X: Any, *, name: str = "X") -> Array:
     return points.X
 
 
+def without_prediction(column: str, count: int) -> str:
+    """Return in a sentence that rows have no prediction, as they lack a public column.
+
+    Parameters
+    ----------
+    column : str
+    count : int
+
+    Examples
+    --------
+    >>> without_prediction("age", 1)
+    '1 row lacks age: there is no prediction for it'
+    """
+    if count == 1:
+        return f"1 row lacks {column}: there is no prediction for it"
+    return f"{count:,} rows lack {column}: there is no prediction for them"
+
+
 class Encoding(Protocol):
     """The encoding of inputs."""
 
@@ -122,6 +144,10 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
     if not known.any():
         raise ValueError("every row lacks an input without which there is no prediction")
+    refused = {column.name for column in schema.columns if column.missing == "refuse"}
+    for column, count in encoded.lacking.items():
+        if column in refused:
+            warnings.warn(without_prediction(column, count), NoPredictionWarning, stacklevel=4)
     return Points(X=encoded.X[known], known=known)
 
 

@@ -587,7 +587,7 @@ def _with_largest_sd(covariance: Array, largest: float) -> Array:
     known = np.isfinite(covariance)
     shrunk = np.minimum(1.0, largest / np.where((sds > 0) & np.isfinite(sds), sds, np.inf))
     shrunk = np.where(sds > 0, shrunk, 1.0)
-    made = np.where(known, covariance, 0.0) * np.outer(shrunk, shrunk)
+    made: Array = np.where(known, covariance, 0.0) * np.outer(shrunk, shrunk)
     made[np.diag_indices_from(made)] = np.square(np.minimum(sds, largest))
     return made
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.engines import key_file, parse_url
-from cloakgp.release.points import UnseenLevelWarning
+from cloakgp.release.points import NoPredictionWarning, UnseenLevelWarning
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
 from cloakgp.service.demonstration import Demonstration, prepare_demonstration
@@ -95,6 +95,7 @@ def serve(prepared: Prepared, *, begun: Callable[[str], None]) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     # The warning quotes cells of tables.
     warnings.simplefilter("ignore", UnseenLevelWarning)
+    warnings.simplefilter("ignore", NoPredictionWarning)
     listening = _listen(settings)
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
