@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import sqlite3
 from pathlib import Path
 
@@ -214,6 +215,23 @@ def test_missing_outputs_mean_what_the_custodian_says(people, meaning, rows):
     assert result.exit_code == 0, result.output
     assert ("becomes public" in result.stderr) == (meaning == "drop")
     assert Release.load("pay.cloak").n_rows == rows
+
+
+def test_advice_about_private_decimal_commas_holds(people):
+    """Where public columns are whole numbers nothing else says how private ones are written."""
+    people["age"] = np.arange(len(people)) % 40
+    people["pay"] = [f"{value:.1f}".replace(".", ",") for value in people["pay"]]
+    people.to_csv("people.csv", index=False)
+    told = released("people.csv", inputs="age")
+    assert 'schema ("decimalChar": ",")' in told.output
+    assert "drop" not in told.output
+    run("schema", "people.csv", "--inputs", "age")
+    path = Path("people.schema.json")
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    schema["fields"][0]["decimalChar"] = ","
+    path.write_text(json.dumps(schema), "utf-8")
+    made = released("people.csv", inputs="age")
+    assert made.exit_code == 0, made.output
 
 
 LACKING = "2 more rows have no private value, and are left out: that choice makes public"

@@ -201,6 +201,13 @@ MASKED = {
 }
 
 
+def test_missing_outputs_are_told_by_the_name_of_their_column():
+    with pytest.raises(ValueError, match=r"NaN.*\(column 'pay'\).*missing_output"):
+        read_outputs(pd.Series([1.0, np.nan], name="pay"), rows=2)
+    with pytest.raises(ValueError, match="missing: give"):
+        read_outputs([1.0, np.nan], rows=2)
+
+
 @pytest.mark.parametrize("y", MASKED.values(), ids=MASKED.keys())
 def test_masked_outputs_are_refused_without_telling_which(y):
     with pytest.raises(ValueError, match="masked or missing") as caught:

@@ -443,16 +443,21 @@ def _public_columns(table: Any, names: Sequence[str]) -> Array:
 def _private_column(table: Any, name: str) -> Array:
     """Check like public columns, without telling where."""
     missing, values = as_numbers(table.column(name))
-    advice = (
-        'correct those cells, or leave the rows out with missing_output="drop" '
-        "(--missing-output drop): which they are is private, and not shown here"
-    )
+    hidden = "which they are is private, and not shown here"
     if missing.any():
-        raise ValueError(f"column {name!r} has empty cells: {advice}")
+        raise ValueError(
+            f"column {name!r} has empty cells: fill them, or say what they mean "
+            '(missing_output="drop" or a number; --missing-output): leaving rows out makes public '
+            f"which have none, and {hidden}"
+        )
     if np.isnan(values).any():
-        raise ValueError(f"column {name!r} has cells that are not numbers: {advice}")
+        raise ValueError(
+            f"column {name!r} has cells that are not numbers: correct them ({hidden}). Private "
+            "numbers are read in the notation of the public ones: where they have decimal commas, "
+            'say so of a public column in the schema ("decimalChar": ","), or write points'
+        )
     if np.isinf(values).any():
-        raise ValueError(f"column {name!r} has infinite cells: {advice}")
+        raise ValueError(f"column {name!r} has infinite cells: correct them ({hidden})")
     return values
 
 

@@ -270,12 +270,18 @@ def read_outputs(y: ArrayLike, *, rows: int) -> Array:
     """
     entries = read_entries(_passed(y))
     outputs = one_column(entries.values, rows=rows, named=hasattr(y, "columns"))
-    check_numbers(entries)
+    check_numbers(entries, name=getattr(y, "name", None))
     return outputs
 
 
-def check_numbers(entries: Entries) -> None:
+def check_numbers(entries: Entries, *, name: object = None) -> None:
     """Check that outputs are finite numbers.
+
+    Parameters
+    ----------
+    entries : Entries
+    name : str, optional
+        Of their column.
 
     Raises
     ------
@@ -285,9 +291,11 @@ def check_numbers(entries: Entries) -> None:
     if entries.unreadable:
         raise ValueError("y must be numeric: encode or remove the other values first")
     if entries.missing.any():
+        called = f" (column {name!r})" if isinstance(name, str) else ""
         raise ValueError(
-            "Input y contains NaN, or entries that are masked or missing: remove those rows, or "
-            "impute them, first"
+            f"Input y contains NaN, or entries that are masked or missing{called}: give X and y "
+            "without those rows, which tells whose values are missing, or the number that a "
+            "missing one counts as. Of tables in files, missing_output says which"
         )
     if np.isinf(entries.values).any():
         raise ValueError(
