@@ -220,17 +220,17 @@ def test_missing_outputs_mean_what_the_custodian_says(people, meaning, rows):
 def test_advice_about_private_decimal_commas_holds(people):
     """Where public columns are whole numbers nothing else says how private ones are written."""
     people["age"] = np.arange(len(people)) % 40
-    people["pay"] = [f"{value:.1f}".replace(".", ",") for value in people["pay"]]
+    people["pay"] = [f"1.{value:03.0f},5" if value > 500 else "7,5" for value in people["pay"]]
     people.to_csv("people.csv", index=False)
     told = released("people.csv", inputs="age")
-    assert 'schema ("decimalChar": ",")' in told.output
+    assert '("decimalChar": ",", "groupChar": ".")' in told.output
     assert "drop" not in told.output
     run("schema", "people.csv", "--inputs", "age")
     path = Path("people.schema.json")
     schema = json.loads(path.read_text(encoding="utf-8"))
-    schema["fields"][0]["decimalChar"] = ","
+    schema["fields"][0] |= {"decimalChar": ",", "groupChar": "."}
     path.write_text(json.dumps(schema), "utf-8")
-    made = released("people.csv", inputs="age")
+    made = released("people.csv", "--bounds", 0, 2000, inputs="age")
     assert made.exit_code == 0, made.output
 
 

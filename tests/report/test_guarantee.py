@@ -66,9 +66,12 @@ def test_the_readme_says_what_is_guessed_under_either_noise():
         (1e-6, "gaussian", None),
     ],
 )
-def test_a_delta_that_was_allowed_and_not_used_is_told_in_a_sentence(delta, noise, told, tmp_path):
+@pytest.mark.parametrize("stages", [None, "auto"])
+def test_a_delta_that_was_allowed_and_not_used_is_told_in_a_sentence(
+    delta, noise, told, stages, tmp_path
+):
     model = DPGPRegressor(
-        bounds=(0, 1), epsilon=1.0, delta=delta, noise=noise, stages=None, interval=False
+        bounds=(0, 1), epsilon=1.0, delta=delta, noise=noise, stages=stages, interval=False
     )
     X = np.linspace(0, 1, 30)[:, None]
     release = model.fit(X, np.linspace(0, 1, 30)).release_

@@ -454,7 +454,8 @@ def _private_column(table: Any, name: str) -> Array:
         raise ValueError(
             f"column {name!r} has cells that are not numbers: correct them ({hidden}). Private "
             "numbers are read in the notation of the public ones: where they have decimal commas, "
-            'say so of a public column in the schema ("decimalChar": ","), or write points'
+            "or signs between thousands, say so of a public column of numbers in the schema "
+            '("decimalChar": ",", "groupChar": "."), or write plain numbers'
         )
     if np.isinf(values).any():
         raise ValueError(f"column {name!r} has infinite cells: correct them ({hidden})")

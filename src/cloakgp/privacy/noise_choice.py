@@ -18,6 +18,7 @@ from cloakgp.privacy.accounting import Guarantee, compose
 from cloakgp.privacy.budgets import Pair, check_budget
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.noise import NOISES, Noise, noise_named
+from cloakgp.utils.formatting import ceiling
 from cloakgp.utils.names import AUTO, Ball, NoiseName
 
 # A law is taken before others that are expected to leave more than this share of its error.
@@ -155,6 +156,8 @@ def unused_delta(
 ) -> str:
     """Return in a sentence that a δ is allowed and none of it spent; empty if that is not so.
 
+    None of it is told to be spent where it saves only digits of ε that are not printed.
+
     Parameters
     ----------
     guarantee : Guarantee or MixedGuarantee
@@ -171,7 +174,7 @@ def unused_delta(
     >>> unused_delta(spent, allowed=1e-6, noise="laplace")
     'δ = 1e-06 was allowed, and none of it was used: Laplace noise was asked for, and needs none.'
     """
-    if not allowed or guarantee.delta_at(guarantee.epsilon) > 0:
+    if not allowed or not needs_no_delta(guarantee):
         return ""
     was, used = ("is", "will be") if ahead else ("was", "was")
     why = f"{was} expected to be better or nearly as good" if noise == AUTO else f"{was} asked for"
@@ -179,6 +182,19 @@ def unused_delta(
         f"δ = {allowed:.4g} {was} allowed, and none of it {used} used: Laplace noise {why}, and "
         "needs none."
     )
+
+
+def needs_no_delta(guarantee: Guarantee | MixedGuarantee) -> bool:
+    """Return whether a δ saves only digits of ε that are not printed.
+
+    Examples
+    --------
+    >>> needs_no_delta(Guarantee(epsilon=0.99999, delta=1e-6, mu=0.0, laplace=(0.4, 0.6)))
+    True
+    """
+    if not isinstance(guarantee, Guarantee):
+        return False
+    return ceiling(max(guarantee.pure_epsilon, guarantee.epsilon)) == ceiling(guarantee.epsilon)
 
 
 def choose_noise(

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -37,12 +37,21 @@ LEAST_SHARE = 2.0**10
 
 
 @cache
-def _opendp() -> ModuleType:
-    """Return OpenDP, loaded when noise is first drawn: predictions do not need it."""
-    import opendp.prelude
+def _opendp() -> SimpleNamespace:
+    """Return what is needed of OpenDP, loaded when noise is first drawn: predictions need nothing.
 
-    opendp.prelude.enable_features("contrib")
-    return opendp.prelude
+    Its prelude would load half of scikit-learn, too.
+    """
+    from opendp import domains, measurements, measures, metrics
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return SimpleNamespace(
+        integers=domains.vector_domain(domains.atom_domain(T="i64")),
+        m=measurements,
+        measures=measures,
+        metrics=metrics,
+    )
 
 
 def add_discrete_gaussian(integers: Integers, *, scale: float, sensitivity: int) -> Integers:
@@ -68,9 +77,7 @@ def add_discrete_gaussian(integers: Integers, *, scale: float, sensitivity: int)
         If OpenDP's map disagrees with the guarantee that this package computes.
     """
     dp = _opendp()
-    measurement = dp.m.make_gaussian(
-        dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=scale
-    )
+    measurement = dp.m.make_gaussian(dp.integers, dp.metrics.l2_distance(T="i64"), scale=scale)
     expected = (sensitivity / scale) ** 2 / 2
     mapped: float = measurement.map(sensitivity)
     if not mapped <= expected * (1 + 1e-9):
@@ -126,9 +133,9 @@ def report_noisy_max(
     exponential = noise == "exponential"
     dp = _opendp()
     measurement = dp.m.make_noisy_max(
-        dp.vector_domain(dp.atom_domain(T="i64")),
-        dp.linf_distance(T="i64"),
-        dp.max_divergence() if exponential else dp.zero_concentrated_divergence(),
+        dp.integers,
+        dp.metrics.linf_distance(T="i64"),
+        dp.measures.max_divergence() if exponential else dp.measures.zero_concentrated_divergence(),
         scale=scale,
     )
     epsilon = 2 * sensitivity / scale
@@ -182,9 +189,7 @@ def add_discrete_laplace(integers: Integers, *, scale: float, sensitivity: int) 
         If OpenDP's map disagrees.
     """
     dp = _opendp()
-    measurement = dp.m.make_laplace(
-        dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale
-    )
+    measurement = dp.m.make_laplace(dp.integers, dp.metrics.l1_distance(T="i64"), scale=scale)
     mapped: float = measurement.map(sensitivity)
     if not mapped <= sensitivity / scale * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
@@ -264,9 +269,7 @@ def add_share_of_gaussian(
     if share < LEAST_SHARE:
         raise ValueError("the grid is too coarse for noise in shares of this budget")
     dp = _opendp()
-    measurement = dp.m.make_gaussian(
-        dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=share
-    )
+    measurement = dp.m.make_gaussian(dp.integers, dp.metrics.l2_distance(T="i64"), scale=share)
     cost = Cost.of_gaussian(sensitivity=sensitivity, scale=scale, answers=len(integers))
     return spend(cost, lambda: hide(np.array(measurement(integers.tolist()), dtype=np.int64)))
 

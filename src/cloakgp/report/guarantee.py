@@ -11,6 +11,7 @@ from statistics import NormalDist
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.cohorts import Cohorts
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise_choice import needs_no_delta
 from cloakgp.privacy.person_ids import COMPARED
 from cloakgp.privacy.spending import Budget
 from cloakgp.release import Choice
@@ -170,7 +171,7 @@ def guarantee_facts(
     if isinstance(guarantee, Guarantee) and not guarantee.spent:
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
     composition = _parts(parts, cohorts=cohorts, tables=tables, kept=kept)
-    if isinstance(guarantee, Guarantee) and _tells_no_delta(guarantee):
+    if isinstance(guarantee, Guarantee) and needs_no_delta(guarantee):
         unused = "" if origin is None else origin.unused_delta(guarantee)
         facts = _without_delta(
             guarantee, output=output, unused=unused, parts=composition, grouped=grouped
@@ -192,12 +193,6 @@ def guarantee_facts(
         Fact("the same, at other δ", _other_deltas(guarantee)),
         *_several_rows(guarantee, grouped=grouped),
     )
-
-
-def _tells_no_delta(guarantee: Guarantee) -> bool:
-    """Return whether δ saves only digits of ε that are not printed."""
-    pure = guarantee.pure_epsilon
-    return ceiling(max(pure, guarantee.epsilon)) == ceiling(guarantee.epsilon)
 
 
 def stated(guarantee: Guarantee | MixedGuarantee) -> str:

@@ -118,7 +118,7 @@ class _Measurement:
 
 
 class _CatchingOpenDP:
-    """Stands for `opendp.prelude`. A kind of noise that it does not know is an AttributeError."""
+    """Stands for what the sampler takes of OpenDP; noise that it does not know is an error."""
 
     def __init__(self, real: Any, tape: Tape) -> None:
         self._real = real
@@ -133,7 +133,8 @@ class _CatchingOpenDP:
 
         def noisy_max(domain: Any, metric: Any, divergence: Any, *, scale: float) -> _Measurement:
             real_one = real.m.make_noisy_max(domain, metric, divergence, scale=scale)
-            noise: Noise = "exponential" if divergence == real.max_divergence() else "gumbel"
+            pure = divergence == real.measures.max_divergence()
+            noise: Noise = "exponential" if pure else "gumbel"
             return _Measurement(tape, noise, scale, real_one)
 
         self.m = SimpleNamespace(
@@ -141,8 +142,8 @@ class _CatchingOpenDP:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if not name.endswith(("_domain", "_distance", "_divergence")):
-            raise AttributeError(f"the tape does not know opendp.prelude.{name}")
+        if name not in ("integers", "metrics", "measures"):
+            raise AttributeError(f"the tape does not know {name} of OpenDP")
         return getattr(self._real, name)
 
 
