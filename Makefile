@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 OUTPUT := output
-# What the demo needs.
-USERS_EXTRAS := cli,plots
+# What the demo and the commands of the README's example need.
+USERS_EXTRAS := cli,plots,page
 # Two test processes on two cores: threads of their own would only wait for each other. They start
 # some fifty more: what is compiled is kept for these, whatever the environment says.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1

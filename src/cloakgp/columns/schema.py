@@ -67,7 +67,7 @@ class UnseenLevels:
         shown = f" ({few}{f' and {many} more' if count > 0 else ''})" if few else ""
         return (
             f"column {self.column!r} has levels that were not declared{shown} in "
-            f"{self.rows:,} rows: taken as {self.meaning}"
+            f"{self.rows:,} {'row' if self.rows == 1 else 'rows'}: taken as {self.meaning}"
         )
 
 
