@@ -126,8 +126,8 @@ def _rounds(release: StatisticsRelease) -> tuple[Fact, ...]:
         Fact(
             f"round {number}",
             f"{part.guarantee.answers} sums over what was left of {OUTPUT}, clipped to "
-            f"{amount(part.half_width, 4)} to either side of the predictions so far, with noise of sd "
-            f"{part.moment_sd:.4g}.",
+            f"{amount(part.half_width, 4)} to either side of the predictions so far, with noise of "
+            f"sd {part.moment_sd:.4g}.",
         )
         for number, part in enumerate(release.residuals, start=2)
     )

@@ -118,17 +118,17 @@ class Room:
     ----------
     limit : (float, float)
         Of the account.
-    account : Charges
+    account : CohortCharges
     share : (float, float) or None
         The most that the analyst may spend; None if the account's limit alone counts.
-    mine : Charges
+    mine : CohortCharges
         Of the analyst.
     """
 
     limit: Budget
-    account: Charges
+    account: CohortCharges
     share: Budget | None
-    mine: Charges
+    mine: CohortCharges
 
     @classmethod
     def of(cls, session: Session, rules: Rules, person: int, cohort: str) -> Room:
@@ -161,7 +161,8 @@ class Room:
 
         Examples
         --------
-        >>> nothing, asked = Charges(spent=Amount(), pending=()), Choices(epsilon=1.0, delta=1e-6)
+        >>> nothing = CohortCharges({"": Charges(spent=Amount(), pending=())})
+        >>> asked = Choices(epsilon=1.0, delta=1e-6)
         >>> rooms = [Room((1.0, delta), nothing, None, nothing) for delta in (0.0, 1e-6)]
         >>> [room.choose(asked).delta for room in rooms]
         [0.0, 1e-06]
