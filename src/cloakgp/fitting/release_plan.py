@@ -123,7 +123,8 @@ class ReleasePlan(Pictured):
     stages : int
         Measurements, at most.
     questions : int
-        Numbers that are published with noise, at most.
+        Numbers that are published with noise, at most; of rows that are read in passes, about so
+        many.
     memory : float
         In bytes, within a factor of two or so.
     seconds : float
@@ -197,7 +198,9 @@ class ReleasePlan(Pictured):
         stages = "one stage" if self.stages == 1 else f"{self.stages} stages"
         if self.within:
             return f"numbers, with noise, in {stages}; the full plan counts them."
-        return f"at most {self.questions:,} numbers, with noise, in {stages}.{self._nearness()}"
+        # How many sums a partition of rows in passes has, its design decides.
+        many = f"{'some' if self.how.by_passes else 'at most'} {self.questions:,}"
+        return f"{many} numbers, with noise, in {stages}.{self._nearness()}"
 
     def _takes(self) -> str:
         size = (

@@ -108,7 +108,7 @@ def _counts_of_columns(release: StatisticsRelease) -> tuple[Fact, ...]:
         return ()
     counts, names = release.counts, input_names(release)
     parts = [
-        f"{len(counts.counts[column])} of {name} (noise sd {counts.sd_of(column):.4g})"
+        f"{len(counts.counts[column])} of {name} (noise sd {amount(counts.sd_of(column), 4)})"
         for column, name in enumerate((*names, OUTPUT))
     ]
     return (
@@ -127,7 +127,7 @@ def _rounds(release: StatisticsRelease) -> tuple[Fact, ...]:
             f"round {number}",
             f"{part.guarantee.answers} sums over what was left of {OUTPUT}, clipped to "
             f"{amount(part.half_width, 4)} to either side of the predictions so far, with noise of "
-            f"sd {part.moment_sd:.4g}.",
+            f"sd {amount(part.moment_sd, 4)}.",
         )
         for number, part in enumerate(release.residuals, start=2)
     )
@@ -141,7 +141,7 @@ def _prior(release: StatisticsRelease) -> Fact:
     return Fact(
         "prior",
         f"smooth effects of single inputs{pairs} over the share of rows below an input, of sd "
-        f"{math.sqrt(basis.signal_variance):.4g} together.",
+        f"{amount(math.sqrt(basis.signal_variance), 4)} together.",
     )
 
 
