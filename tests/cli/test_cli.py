@@ -112,7 +112,8 @@ def test_new_outputs_are_less_certain():
     run("predict", "heights.cloak", "--at", "new.csv", "-o", "curve.csv")
     run("predict", "heights.cloak", "--at", "new.csv", "-o", "output.csv", "--new-output")
     curve, output = pd.read_csv("curve.csv"), pd.read_csv("output.csv")
-    noise_variance = Release.load("heights.cloak").fitted_prior.noise_variance
+    learned = Release.load("heights.cloak").learned
+    noise_variance = sum(one.weight * one.prior.noise_variance for one in learned)
     np.testing.assert_allclose(output["sd"], np.sqrt(curve["sd"] ** 2 + noise_variance), rtol=1e-2)
 
 

@@ -30,6 +30,7 @@ MODELS = {
     "DPGPClassifier": {"classes": [0, 1], **BUDGET, **LOOSE},
     "DPGPMultiOutputRegressor": {"bounds": [(-1, 1), (-2, 2)], **BUDGET, **LOOSE},
     "DPGPQuantileRegressor": {"quantiles": (0.1, 0.5, 0.9), "bounds": (-1, 1), **BUDGET, **LOOSE},
+    "DPGPClassifierPrivateInputs": {"classes": [0, 1], "input_bounds": (0, 10), **BUDGET},
     "DPGPRegressorPrivateInputs": {"input_bounds": (0, 10), "bounds": (-1, 1), **BUDGET},
     "DPHistogramRegressor": {"bounds": (-1, 1), **BUDGET},
     "DPIntegralHistogramRegressor": {"bounds": (-1, 1), **BUDGET, "learn": None},
@@ -49,7 +50,7 @@ def model(name, **settings):
 
 def table(name, rows=30):
     X = np.linspace(0, 10, rows)[:, None]
-    if name == "DPGPClassifier":
+    if "classes" in MODELS[name]:
         return X, (np.sin(X).ravel() > 0).astype(int)
     if name == "DPGPMultiOutputRegressor":
         return X, np.column_stack([np.sin(X), np.cos(X)])

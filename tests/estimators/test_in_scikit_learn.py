@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cloakgp import (
     DPGPClassifier,
+    DPGPClassifierPrivateInputs,
     DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
@@ -114,6 +115,11 @@ def fits():
         ),
         X,
         y,
+    )
+    yield (
+        DPGPClassifierPrivateInputs(classes=[0, 1], input_bounds=[(0, 1)], epsilon=1.0, delta=1e-3),
+        X,
+        np.arange(24) % 2,
     )
     model = DPGPRegressor(**{**NUMBERS, "noise": "gaussian"}, delta=1e-3)
     yield DPGridSearchCV(model, {"mean": [0.4, 0.6]}, selection_epsilon=1.0), X, y

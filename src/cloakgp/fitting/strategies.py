@@ -224,13 +224,16 @@ def choose_strategy(
     )
     return DenseStrategy(
         X=X,
-        matrix=chosen.strategy,
+        # Row by row, as files hold them: in another order, sums would differ in their last bits.
+        matrix=np.ascontiguousarray(chosen.strategy),
         X_query=query.X,
         reconstruction=chosen.reconstruction,
         certificate=chosen.certificate,
         table=table,
         query_weights=query.weights,
-        representers=chosen.representers,
+        representers=None
+        if chosen.representers is None
+        else np.ascontiguousarray(chosen.representers),
         row_groups=groups,
     )
 
