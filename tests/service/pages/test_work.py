@@ -328,6 +328,42 @@ def test_better_figures_take_the_place_of_approximate_ones(visit, large):
     assert drawn.content != dark.content
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("epsilon", "x", "must be a number"),
+        ("epsilon", "-1", "must be at least"),
+        ("delta", "2", "must be"),
+        ("quantiles", "a; b", "must be a number"),
+        ("mean", "high", "must be a number"),
+        ("calibrate", "some", "must be a number"),
+    ],
+)
+def test_a_plan_says_what_is_wrong_at_its_field(visit, table, field, value, told):
+    analyst = visit(Role.ANALYST)
+    address = f"/tables/{table.id}/plan"
+    answer = analyst.get(address, params=QUICK | {field: value}).text
+    [wrong] = re.findall(rf'id="{field}-wrong">([^<]+)<', answer)
+    assert told in html.unescape(wrong)
+    page = Page(answer)
+    fields = {each.get("id"): each for each in page.of("input")}
+    assert fields[field]["aria-invalid"] == "true"
+    assert f"{field}-wrong" in fields[field]["aria-describedby"].split()
+    # Where the answer alone is fetched, it leads to the field.
+    assert (
+        f'href="#{field}"' in analyst.get(f"{address}/answer", params=QUICK | {field: value}).text
+    )
+
+
+def test_a_new_account_says_what_is_wrong_at_its_field(visit):
+    custodian = visit(Role.CUSTODIAN)
+    custodian.page("/budgets/new")
+    sent = {"name": "", "unit": "row", "limit_epsilon": "much", "limit_delta": "0"}
+    answer = custodian.send("/budgets/new", sent).text
+    assert 'id="limit_epsilon-wrong"' in answer
+    assert 'href="#limit_epsilon"' in answer
+
+
 def test_plans_say_what_is_wrong(visit, table):
     analyst = visit(Role.ANALYST)
     for asked, told in (

@@ -158,7 +158,7 @@ def numbers_of(fields: Fields, name: str, *, called: str) -> list[float]:
         If they are no numbers.
     """
     text = text_of(fields, name)
-    return [number_of(each, called=called) for each in text.split(";")] if text else []
+    return [number_of(each, called=called, field=name) for each in text.split(";")] if text else []
 
 
 def budget_of(fields: Fields, name: str) -> PrivacyBudget | None:
@@ -214,7 +214,8 @@ def choices_of(fields: Fields) -> Choices:
         if name == "inducing" and text == AUTO:
             values[name] = text
         elif text:
-            number = number_of(text, called=FIELD_NAMES.get(name, name.replace("_", " ")))
+            called = FIELD_NAMES.get(name, name.replace("_", " "))
+            number = number_of(text, called=called, field=name)
             values[name] = int(number) if name == "inducing" and number == int(number) else number
     for name in LISTS:
         if numbers := numbers_of(fields, name, called=name.replace("_", " ")):
@@ -222,7 +223,9 @@ def choices_of(fields: Fields) -> Choices:
     values |= {name: text for name in WORDS if (text := text_of(fields, name))}
     if calibrate := text_of(fields, "calibrate"):
         words = calibrate in ("auto", "off")
-        values["calibrate"] = calibrate if words else number_of(calibrate, called="rows kept out")
+        values["calibrate"] = (
+            calibrate if words else number_of(calibrate, called="rows kept out", field="calibrate")
+        )
     values["counts"] = bool(text_of(fields, "counts"))
     values["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
     # A form without a tick would else mean all columns.

@@ -250,7 +250,7 @@ def plan_table(
         plan = plans.make_plan(work, plan_request(table.id, choices, figures=figures))
     except ServiceError as error:
         address = urlencode(fields_of(choices))
-        return Planned(plan=None, problem=str(error), choices=choices, address=address)
+        return Planned(plan=None, problem=problem_of(error)[1], choices=choices, address=address)
     return Planned(
         plan=plan,
         problem="",
