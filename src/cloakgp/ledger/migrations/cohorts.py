@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from alembic import op
+from cloakgp.utils.extras import extra
+
+with extra("ledger"):
+    import sqlalchemy as sa
+    from alembic import op
 
 revision = "2"
 down_revision = "1"
