@@ -128,3 +128,15 @@ def test_a_cohort_of_which_nothing_was_said_is_found(ledger, people):
         moved = amounts_text({"": nothing, "May": nothing, "June": nothing})
         writing.rows.put("accounts", {**row, "spent": moved})
     assert any("accounts" in finding for finding in ledger.verify().findings)
+
+
+def test_the_same_outputs_as_two_cohorts_are_told_to_auditors(ledger, people):
+    """Whoever attaches them does not learn it: that would confirm a guess of a column."""
+    assert ledger.verify().notes == ()
+    with acting_as("clara"):
+        people.attach(np.arange(10.0), column="July: minutes", cohort="July")
+    (told,) = ledger.verify().notes
+    assert told.endswith(
+        "says of 'July: minutes' that its people are others, and the same outputs are attached "
+        "there as 'May: minutes'"
+    )

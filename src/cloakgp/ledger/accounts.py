@@ -299,9 +299,12 @@ class Account:
                 raise LedgerError("there are no outputs to attach")
             attached = writing.rows.all("columns")
             found = recognised(fingerprinted, attached, keys=self.database.keys)
+            here = [row["name"] for row in found if row["account"] == self.name]
             writing.append_noted(
                 "attached",
-                note={"elsewhere": elsewhere(found, account=self.name)},
+                # Of a cohort of other people, that they are not others is for auditors to see.
+                note={"elsewhere": elsewhere(found, account=self.name)}
+                | ({"columns": here} if cohort else {}),
                 account=self.name,
                 column=column,
                 **({"cohort": cohort} if cohort else {}),

@@ -248,10 +248,15 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
             findings.append(f"the note of entry {row.number} was changed")
             continue
         note = json.loads(row.content)
+        about = f"entry {row.number} of the account {entry['account']!r}"
         if note.get("columns"):
             # A column of its own account: its attachment noted the other accounts.
+            if entry["kind"] == "attached":
+                yield (
+                    f"{about} says of {entry['column']!r} that its people are others, and the same "
+                    f"outputs are attached there as {', '.join(map(repr, note['columns']))}"
+                )
             continue
-        about = f"entry {row.number} of the account {entry['account']!r}"
         for other in note["elsewhere"]:
             yield (
                 f"{about} is about the column {other['column']!r} of another account, "
