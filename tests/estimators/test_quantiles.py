@@ -108,7 +108,7 @@ def test_words_say_what_was_asked_and_what_it_is_worth(model):
     assert "80 % of values" in said["Predictions"]
     assert "0.5: " in said["Predictions"]
     assert "at or below each of 3 thresholds of their row" in said["Noise"]
-    assert "declared to matter from 20 to 3e+06" in said["Data"]
+    assert "declared to matter from 20 to 3,000,000" in said["Data"]
     assert "common to all quantiles" in said["Prior"]
 
 

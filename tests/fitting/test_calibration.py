@@ -148,7 +148,7 @@ def test_the_plan_counts_what_the_fit_publishes():
     model = DPGPRegressor(
         bounds=(0, 10), epsilon=4.0, inducing=5, interval=False, gap=0.05, insecure_seed=0
     )
-    plan = model.plan(X, epsilons=[4.0])
+    plan = model.plan(X, epsilons=[4.0], approximate=False)
     release = model.fit(X, X[:, 0]).release_
     assert release.is_calibrated
     assert sum(one.answers.values.size for one in release.measurements) <= plan.questions
