@@ -85,7 +85,7 @@ def test_forecasts_of_labels_are_posterior_variances(count, noise):
     S = R @ (K + np.diag(linear.observation_noise(SPREAD))) @ R.T
     S += (unit_noise_sd(classes, budget) * longest) ** 2 * np.eye(len(R))
     variances = np.diag(K - K @ R.T @ np.linalg.solve(S, R @ K))
-    assert found == pytest.approx(np.sqrt(variances.mean()), rel=1e-6)
+    assert found.error == pytest.approx(np.sqrt(variances.mean()), rel=1e-6)
 
 
 @pytest.mark.parametrize("spent", [[GAUSSIAN.whole(1.0, 1e-5)], [LAPLACE.whole(1.0, 1e-5)]])
