@@ -78,7 +78,7 @@ def test_what_is_missing_or_infinite_is_refused_and_never_clipped():
     entries = np.array([np.nan, np.inf, -np.inf])
     np.testing.assert_array_equal(transform_entries(entries, LOG), entries)
     for value in entries:
-        with pytest.raises(ValueError, match="without those rows|remove those rows") as refused:
+        with pytest.raises(ValueError, match=r"without those rows|remove those rows") as refused:
             transform_outputs([1.0, value], transform=LOG, rows=2)
         assert refused.value.__cause__ is None
 
