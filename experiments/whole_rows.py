@@ -109,7 +109,7 @@ def outward(column: Array) -> tuple[float, float]:
     Examples
     --------
     >>> outward(np.array([18.0, 64.0])), outward(np.array([0.3, 0.9]))
-    ((10.0, 70.0), (0.2, 1.0))
+    ((10.0, 70.0), (0.2, 0.9))
     """
     lowest, highest = float(column.min()), float(column.max())
     width = highest - lowest

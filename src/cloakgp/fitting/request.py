@@ -146,7 +146,7 @@ def choose_hyperprior(
     Examples
     --------
     >>> choose_hyperprior("map", noise_variance=1.0, mean=None)
-    Hyperprior(noise_variance=False, mean=True)
+    Hyperprior(noise_variance=False, mean=True, scale=False)
     """
     from cloakgp.release import Hyperprior
 

@@ -46,7 +46,8 @@ def coefficient_tree(
     Examples
     --------
     >>> from cloakgp import DPGPRegressor
-    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, learn=None)
+    >>> model = model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     >>> tree = coefficient_tree(model.release_, stored=np.ndarray.tolist)
     >>> tree["outputs"], tree["bounds"], [part["weight"] for part in tree["parts"]]
     ('numbers', [0.0, 1.0], [1.0])

@@ -147,7 +147,8 @@ def coefficients(release: Predictions, *, beside: bool = False) -> tuple[Coeffic
     --------
     >>> import numpy as np
     >>> from cloakgp import DPGPRegressor
-    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, learn=None)
+    >>> model = model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     >>> [part] = coefficients(model.release_)
     >>> crossed = part.kernel([[0.5]], part.centres)
     >>> [channel] = part.channels
