@@ -35,6 +35,12 @@ def test_the_state_and_what_to_run_next(visit, begun):
     assert "north north 15 has joined" in shown
     assert "south south not known yet has to join" in shown
     assert "Roster not closed yet" in shown
+    # The command is of whoever is missing, for whoever reads it.
+    for reader in (analyst, visit(Role.CUSTODIAN, owners["north"])):
+        assert "south.csv --site south --own own-south" in words_of(reader.get(page))
+    assert "Your site, north, has done its part for now" in words_of(
+        visit(Role.CUSTODIAN, owners["north"]).get(page)
+    )
     sites["south"].step()
     shown = words_of(analyst.get(page))
     assert "has answered question 1" in shown
