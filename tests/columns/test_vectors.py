@@ -173,3 +173,12 @@ def test_whoever_predicts_gives_the_numbers_in_any_order():
     assert [each.name for each in controls] == list(table)
     rows = raw_rows(model.release_, controls, {}, count=2)
     assert len(model.release_.predict(rows)) == 2
+
+
+def test_axes_of_very_many_numbers_are_nearly_the_exact_ones(monkeypatch):
+    table = embeddings(width=60)
+    exact = only_vector(table).axes
+    monkeypatch.setattr("cloakgp.columns.vectors.MOST_EXACT", 50)
+    found = only_vector(table).axes
+    products = np.array(found[:5]) @ np.array(exact[:5]).T
+    np.testing.assert_allclose(np.abs(np.diag(products)), 1.0, atol=1e-3)

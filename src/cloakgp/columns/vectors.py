@@ -18,6 +18,8 @@ from cloakgp.utils.arrays import Array
 MOST_COMPONENTS = 32
 # Of each number of an axis: more would fill files, and change no prediction that anybody sees.
 AXIS_DIGITS = 7
+# Of numbers whose axes are exact; of more they are approximate, and as public.
+MOST_EXACT = 1_000
 # Of rows, evenly spaced ones, that axes are taken from.
 ROWS_FOR_AXES = 20_000
 
@@ -172,6 +174,7 @@ def _principal_axes(known: Array, *, width: int) -> tuple[tuple[float, ...], ...
         return tuple(map(tuple, np.eye(MOST_COMPONENTS, width).tolist()))
     rows = known[:: -(-len(known) // ROWS_FOR_AXES)]
     count = min(MOST_COMPONENTS, len(rows), width)
-    # Signs are those of the largest entries: the same wherever it is computed.
-    axes = PCA(count, svd_solver="full").fit(rows).components_
+    # Exact where that takes a second; signs are those of the largest entries, wherever it is done.
+    solver = "covariance_eigh" if width <= MOST_EXACT else "randomized"
+    axes = PCA(count, svd_solver=solver, random_state=0).fit(rows).components_
     return tuple(tuple(float(f"{entry:.{AXIS_DIGITS}g}") for entry in axis) for axis in axes)
