@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,8 +38,63 @@ from cloakgp.utils.arrays import Array
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
 
 
-class PrivateInputsMixin(BaseEstimator):
-    """Checks of inputs that no message may quote."""
+class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
+    """An estimator of whole rows: it checks what no message may quote, and asks them once."""
+
+    input_bounds: object
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    release_: StatisticsRelease
+
+    @forget_on_failure
+    @without_sample_weight
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Spend the budget once. Every call spends (ε, δ) anew about the same people.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Private inputs.
+        y : array-like of shape (N,)
+            Private outputs, or labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid arguments; no message quotes an input or an output.
+        """
+        warn_of_repetition()
+        inputs = self._checked(X, reset=True)
+        check_budget(self.epsilon, self.delta)
+        release = self._ask(inputs, y)
+        self.release_ = replace(
+            release,
+            input_names=self._names(),
+            output_name=column_name(y),
+            provenance=Provenance.of_values(release.statistics.moments),
+        )
+        return self
+
+    @abstractmethod
+    def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
+        """Ask the rows, and return what is published."""
+
+    def _box(self, X: Array) -> InputBox:
+        return InputBox.checked(self.input_bounds, n_inputs=X.shape[1])
+
+    def _warn(self, X: Array, box: InputBox, *, bounds: tuple[tuple[float, float], ...]) -> None:
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(X) if self.neighbours == "replace" else None,
+            bounds=bounds,
+            input_bounds=list(zip(box.lo, box.hi, strict=True)),
+        )
 
     def _points(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
@@ -124,8 +180,6 @@ class DPGPRegressorPrivateInputs(
     ((2,), (2,))
     """
 
-    release_: StatisticsRelease
-
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -149,66 +203,29 @@ class DPGPRegressorPrivateInputs(
         self.n_features = n_features
         self.insecure_seed = insecure_seed
 
-    @forget_on_failure
-    @without_sample_weight
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPGPRegressorPrivateInputs:
-        """Spend the budget once. Every call spends (ε, δ) anew about the same people.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Private inputs.
-        y : array-like of shape (N,)
-            Private outputs.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid arguments; no message quotes an input or an output.
-        """
-        warn_of_repetition()
-        inputs = self._checked(X, reset=True)
-        check_budget(self.epsilon, self.delta)
+    def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
         limits = OutputBounds.checked(self.bounds)
-        box = InputBox.checked(self.input_bounds, n_inputs=inputs.shape[1])
+        box = self._box(X)
         noise_variance = self.noise_variance
         if noise_variance is None and self.kernel is not None:
             noise_variance = default_noise_variance(width=limits.width)
         if noise_variance is not None and not (np.isfinite(noise_variance) and noise_variance >= 0):
             raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
-        warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=len(inputs) if self.neighbours == "replace" else None,
-            bounds=[(limits.lo, limits.hi)],
-            input_bounds=list(zip(box.lo, box.hi, strict=True)),
+        self._warn(X, box, bounds=((limits.lo, limits.hi),))
+        if self.kernel is not None:
+            return self._of_kernel(X, y, box=box, noise_variance=noise_variance)
+        return release_whole_rows(
+            X,
+            y,
+            box=box,
+            bounds=limits,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            neighbours=self.neighbours,
+            features=self._count(box),
+            noise_variance=None if noise_variance is None else float(noise_variance),
+            insecure_seed=self.insecure_seed,
         )
-        if self.kernel is None:
-            release = release_whole_rows(
-                inputs,
-                y,
-                box=box,
-                bounds=limits,
-                epsilon=float(self.epsilon),
-                delta=float(self.delta),
-                neighbours=self.neighbours,
-                features=self._count(box),
-                noise_variance=None if noise_variance is None else float(noise_variance),
-                insecure_seed=self.insecure_seed,
-            )
-        else:
-            release = self._of_kernel(inputs, y, box=box, noise_variance=noise_variance)
-        self.release_ = replace(
-            release,
-            input_names=self._names(),
-            output_name=column_name(y),
-            provenance=Provenance.of_values(release.statistics.moments),
-        )
-        return self
 
     def _of_kernel(
         self, X: Array, y: ArrayLike, *, box: InputBox, noise_variance: float | None
@@ -271,9 +288,7 @@ def count_cosines(n_features: int | None, *, box: InputBox) -> int:
     return count
 
 
-class DPGPClassifierPrivateInputs(
-    PrivateInputsMixin, ReleaseMixin[Guarantee], ClassifierMixin, BaseEstimator
-):
+class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstimator):
     r"""Classification into two classes that protects each row: inputs and label together.
 
     As `DPGPRegressorPrivateInputs` in rounds, of −1 and 1 for the two classes: the mean of a label
@@ -324,8 +339,6 @@ class DPGPClassifierPrivateInputs(
     ['well', 'ill']
     """
 
-    release_: StatisticsRelease
-
     def __init__(
         self,
         *,
@@ -345,42 +358,14 @@ class DPGPClassifierPrivateInputs(
         self.n_features = n_features
         self.insecure_seed = insecure_seed
 
-    @forget_on_failure
-    @without_sample_weight
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPGPClassifierPrivateInputs:
-        """Spend the budget once. Every call spends (ε, δ) anew about the same people.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Private inputs.
-        y : array-like of shape (N,)
-            Private labels.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid arguments; no message quotes an input or a label.
-        """
-        warn_of_repetition()
-        inputs = self._checked(X, reset=True)
-        check_budget(self.epsilon, self.delta)
+    def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
         classes = Classes.checked(self.classes)
         if len(classes.labels) != 2:
             raise ValueError("classes must be two: for more, ask one of them against the others")
-        box = InputBox.checked(self.input_bounds, n_inputs=inputs.shape[1])
-        warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=len(inputs) if self.neighbours == "replace" else None,
-            input_bounds=list(zip(box.lo, box.hi, strict=True)),
-        )
+        box = self._box(X)
+        self._warn(X, box, bounds=())
         release = release_whole_rows(
-            inputs,
+            X,
             y,
             box=box,
             bounds=SIGNS,
@@ -392,13 +377,7 @@ class DPGPClassifierPrivateInputs(
             insecure_seed=self.insecure_seed,
         )
         self.classes_ = np.array(classes.labels)
-        self.release_ = replace(
-            release,
-            input_names=self._names(),
-            output_name=column_name(y),
-            provenance=Provenance.of_values(release.statistics.moments),
-        )
-        return self
+        return release
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each class, shape (P, 2), at no further cost in privacy.
