@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
 
 from cloakgp.privacy.column_counts import measure_column_counts
 from cloakgp.privacy.statistics import NEIGHBOURS
-from tests.privacy.whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
 
 door = importlib.import_module("cloakgp.privacy.column_counts")
 

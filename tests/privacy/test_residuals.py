@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
+from whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
 
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis
@@ -20,7 +21,6 @@ from cloakgp.privacy.residuals import (
     residuals_sensitivity,
 )
 from cloakgp.privacy.statistics import NEIGHBOURS
-from tests.privacy.whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
 
 door = importlib.import_module("cloakgp.privacy.residuals")
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from whole_row_neighbours import spent, table
 
 from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy.sampler import add_discrete_gaussian
@@ -30,37 +31,13 @@ BASES = {
 }
 
 
-def table(basis, rng, rows=12):
-    """Inputs and outputs inside and well outside their ranges."""
-    lo, hi = np.asarray(basis.box.lo), np.asarray(basis.box.hi)
-    X = lo + rng.uniform(-0.5, 1.5, size=(rows, len(lo))) * (hi - lo)
-    return X, rng.uniform(60.0, 220.0, size=rows)
-
-
-def spent(basis, X, y, neighbour_tables, *, neighbours, **kept):
+def spent_on(basis, X, y, neighbour_tables, *, neighbours, **kept):
     """Return (largest μ over the given neighbours, claimed μ), from the integers that get noise."""
-    seen = []
 
-    def record(integers, *, scale, sensitivity):
-        seen.append((integers, scale, sensitivity))
-        return integers
+    def measured(*one):
+        return measure_statistics(*one, basis=basis, bounds=BOUNDS, neighbours=neighbours, **kept)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
-        claims = [
-            measure_statistics(
-                *one, basis=basis, bounds=BOUNDS, neighbours=neighbours, **kept
-            ).guarantee.mu
-            for one in [(X, y), *neighbour_tables]
-        ]
-    assert len(set(claims)) == 1
-    assert len({(scale, sensitivity) for _, scale, sensitivity in seen}) == 1
-    base, scale, _ = seen[0]
-    moves = [
-        math.sqrt(sum((int(a) - int(b)) ** 2 for a, b in zip(base, other, strict=True)))
-        for other, _, _ in seen[1:]
-    ]
-    return max(moves) / scale, claims[0]
+    return spent(measured, [(X, y), *neighbour_tables])
 
 
 def neighbours_of(basis, X, y, *, neighbours, rng, places=6):
@@ -90,8 +67,8 @@ def neighbours_of(basis, X, y, *, neighbours, rng, places=6):
 @settings(max_examples=6)
 def test_no_changed_row_spends_more_than_claimed(seed, name, neighbours, weighting, epsilon):
     rng, basis = np.random.default_rng(seed), BASES[name]
-    X, y = table(basis, rng)
-    most, claimed = spent(
+    X, y = table(rng, box=basis.box)
+    most, claimed = spent_on(
         basis,
         X,
         y,
@@ -108,9 +85,9 @@ def test_no_changed_row_spends_more_than_claimed(seed, name, neighbours, weighti
 def test_some_changed_row_spends_all_of_it(neighbours):
     """With bins the bound is attained; the search above would notice a bound that is short."""
     basis, rng = BASES["bins"], np.random.default_rng(0)
-    X, y = table(basis, rng)
+    X, y = table(rng, box=basis.box)
     X[0], y[0] = BOX.lo[0], BOUNDS[0]
-    most, claimed = spent(
+    most, claimed = spent_on(
         basis,
         X,
         y,
@@ -124,10 +101,10 @@ def test_some_changed_row_spends_all_of_it(neighbours):
 
 def test_some_changed_row_comes_near_with_eigenfunctions():
     basis, rng = BASES["eigen"], np.random.default_rng(0)
-    X, y = table(basis, rng)
+    X, y = table(rng, box=basis.box)
     features = basis.features(BOX.reference)
     X[0], y[0] = BOX.reference[np.linalg.norm(features, axis=1).argmax()], BOUNDS[0]
-    most, claimed = spent(
+    most, claimed = spent_on(
         basis,
         X,
         y,
@@ -146,11 +123,11 @@ def test_a_broken_sensitivity_is_caught(name, monkeypatch):
     whole = grid_module.integer_sensitivity
     monkeypatch.setattr(grid_module, "integer_sensitivity", lambda **kw: int(0.88 * whole(**kw)))
     basis, rng = BASES[name], np.random.default_rng(0)
-    X, y = table(basis, rng)
+    X, y = table(rng, box=basis.box)
     features = basis.features(BOX.reference)
     X[0], y[0] = BOX.reference[np.linalg.norm(features, axis=1).argmax()], BOUNDS[0]
     tables = neighbours_of(basis, X, y, neighbours="replace", rng=rng, places=40)
-    most, claimed = spent(basis, X, y, tables, neighbours="replace", epsilon=1.0, delta=1e-5)
+    most, claimed = spent_on(basis, X, y, tables, neighbours="replace", epsilon=1.0, delta=1e-5)
     assert most > claimed
 
 
@@ -158,7 +135,7 @@ def test_other_rows_do_not_change_a_rows_integers():
     """The sum of a table is the sum of its rows' own sums, to the last bit, in any order."""
     rng = np.random.default_rng(1)
     for basis in BASES.values():
-        X, y = table(basis, rng, rows=30)
+        X, y = table(rng, rows=30, box=basis.box)
         scaled = np.clip((y - 140) / 40, -1, 1)
         kept = {"basis": basis, "weighting": 0.9, "step": 2.0**-30}
         whole = integer_sum(X, scaled, **kept)
@@ -179,8 +156,8 @@ class TooLong:
 
 def test_a_basis_that_breaks_its_promise_breaks_no_privacy():
     basis, rng = TooLong(), np.random.default_rng(2)
-    X, y = table(basis, rng)
-    most, claimed = spent(
+    X, y = table(rng, box=basis.box)
+    most, claimed = spent_on(
         basis,
         X,
         y,
@@ -257,7 +234,7 @@ def test_the_audit_notices_too_little_noise(noise_share, draws):
 @pytest.mark.parametrize("name", sorted(BASES))
 def test_statistics_are_unbiased_with_the_stated_noise(name):
     basis, rng = BASES[name], np.random.default_rng(3)
-    X, y = table(basis, rng, rows=20)
+    X, y = table(rng, rows=20, box=basis.box)
     features = basis.features(X)
     centred = np.clip(y, *BOUNDS) - 140.0
     draws = [
@@ -283,7 +260,7 @@ def test_statistics_are_unbiased_with_the_stated_noise(name):
 
 def test_what_neighbours_say_of_the_number_of_rows():
     basis = BASES["eigen"]
-    X, y = table(basis, np.random.default_rng(4))
+    X, y = table(np.random.default_rng(4), box=basis.box)
     kept = {"basis": basis, "bounds": BOUNDS, "epsilon": 1.0, "delta": 1e-3}
     assert measure_statistics(X, y, neighbours="replace", **kept).rows == len(X)
     assert measure_statistics(X, y, neighbours="add-remove", **kept).rows is None
@@ -291,7 +268,7 @@ def test_what_neighbours_say_of_the_number_of_rows():
 
 def test_seeded_noise_repeats_and_says_so():
     basis = BASES["eigen"]
-    X, y = table(basis, np.random.default_rng(5))
+    X, y = table(np.random.default_rng(5), box=basis.box)
     kept = {"basis": basis, "bounds": BOUNDS, "epsilon": 1.0, "delta": 1e-3}
     one, two = (measure_statistics(X, y, insecure_seed=4, **kept) for _ in range(2))
     assert np.array_equal(one.gram, two.gram)

@@ -16,9 +16,9 @@ PLACES = (0.0, 0.13, 0.5, 1.0, -1e9, 1e9)
 OUTPUTS = (*BOUNDS, 140.0, 117.3, -1e300, 1e300)
 
 
-def table(rng, rows=12):
+def table(rng, rows=12, *, box=BOX):
     """Inputs and outputs inside and well outside their ranges."""
-    lo, hi = np.asarray(BOX.lo), np.asarray(BOX.hi)
+    lo, hi = np.asarray(box.lo), np.asarray(box.hi)
     X = lo + rng.uniform(-0.5, 1.5, size=(rows, len(lo))) * (hi - lo)
     return X, rng.uniform(60.0, 220.0, size=rows)
 
