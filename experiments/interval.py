@@ -83,13 +83,21 @@ def widened(bounds: OutputBounds, *, factor: float, rng: np.random.Generator) ->
 
 
 def error_of_table(
-    table: Table, way: Way, *, epsilon: float, factor: float, draw: int, rows: int
+    table: Table,
+    way: Way,
+    *,
+    epsilon: float,
+    factor: float,
+    draw: int,
+    rows: int,
+    insecure_seed: int | None = None,
 ) -> float:
     """Return the relative error of a way on one split, with bounds so many times as wide."""
     rng = np.random.default_rng((draw, int(factor)))
     wide = replace(table, bounds=widened(table.bounds, factor=factor, rng=rng))
     split = wide.split(draw, rows=rows)
-    return split.relative_error(way(split, Setting(epsilon=epsilon, delta=0.0)).mean)
+    setting = Setting(epsilon=epsilon, delta=0.0, insecure_seed=insecure_seed)
+    return split.relative_error(way(split, setting).mean)
 
 
 def kung_error(bounds: tuple[float, float]) -> float:

@@ -8,7 +8,9 @@ odds of the scales were chosen on these tables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
@@ -16,60 +18,21 @@ import numpy as np
 import typer
 from rich.table import Table as Printed
 
-from cloakgp import DPGPRegressor
 from cloakgp.models import default_kernel
 from experiments.framework import Experiment, Progress, Rows, table_titled
-from experiments.interval import widened
-from experiments.priors import Table, first_tables
-from experiments.spread import mean_and_error, with_error
-from experiments.ways import Setting, noisy_mean
+from experiments.interval import error_of_table
+from experiments.priors import first_tables
+from experiments.spread import draw_by_draw, mean_and_error, with_error
+from experiments.ways import Way, noisy_mean, released
 
 FACTORS, EPSILONS = (1, 10), (0.1, 0.3)
 WEIGHED, ONE, MEAN = "scales weighed", "one scale", "noisy mean"
-
-
-def errors_of_draw(
-    table: Table, *, epsilon: float, factor: float, draw: int, rows: int, insecure_seed: int | None
-) -> dict[str, float]:
-    """Return the relative error of every way on one split, with bounds so many times as wide.
-
-    Parameters
-    ----------
-    table : Table
-    epsilon : float
-        No δ.
-    factor : float
-    draw : int
-        Of the split and of the bounds.
-    rows : int
-        The most that are fitted.
-    insecure_seed : int or None
-        For tests. Of the noise, which is the same for all ways in any case: so they differ by less.
-    """
-    rng = np.random.default_rng((draw, int(factor)))
-    wide = replace(table, bounds=widened(table.bounds, factor=factor, rng=rng))
-    split = wide.split(draw, rows=rows)
-    seed = int(np.random.default_rng().integers(2**31))
-    if insecure_seed is not None:
-        seed = insecure_seed + draw
-    found = {}
-    for way, kernel in (
-        (WEIGHED, None),
-        (ONE, default_kernel(split.X, width=split.bounds.width)),
-    ):
-        model = DPGPRegressor(
-            kernel=kernel,
-            bounds=(split.bounds.lo, split.bounds.hi),
-            epsilon=epsilon,
-            insecure_seed=seed,
-        ).fit(split.X, split.outputs)
-        found[way] = split.relative_error(model.predict(split.X_test))
-    setting = Setting(epsilon=epsilon, delta=0.0, insecure_seed=seed)
-    found[MEAN] = split.relative_error(noisy_mean(split, setting).mean)
-    return found
-
-
-Found = dict[tuple[int, float], list[list[dict[str, float]]]]
+WAYS: Mapping[str, Way] = MappingProxyType(
+    {WEIGHED: released, ONE: partial(released, kernel=default_kernel), MEAN: noisy_mean}
+)
+# The width of the bounds, ε, and the name of a table.
+Case = tuple[int, float, str]
+Found = dict[tuple[Case, str], list[tuple[float, ...]]]
 
 
 @dataclass(frozen=True)
@@ -95,44 +58,50 @@ class Scales(Experiment[Found]):
     insecure_seed: int | None = None
 
     def compute(self, progress: Progress) -> Found:
-        """Return errors by width of the bounds and ε: of each table, draw and way."""
-        tables = first_tables(self.count)
-        cells = [(factor, epsilon) for factor in FACTORS for epsilon in EPSILONS]
-        found: Found = {}
-        with progress("scales", steps=len(cells) * len(tables) * self.draws) as tick:
-            for factor, epsilon in cells:
-                for table in tables:
-                    draws = []
-                    for draw in range(self.draws):
-                        draws.append(
-                            errors_of_draw(
-                                table,
-                                epsilon=epsilon,
-                                factor=factor,
-                                draw=draw,
-                                rows=self.rows,
-                                insecure_seed=self.insecure_seed,
-                            )
-                        )
-                        tick()
-                    found.setdefault((factor, epsilon), []).append(draws)
-        return found
+        """Return errors by width of the bounds, ε and table, of every way, draw by draw."""
+        tables = {table.name: table for table in first_tables(self.count)}
+        cases = list(product(FACTORS, EPSILONS, tables))
+
+        def measure(case: Case, draw: int) -> dict[str, tuple[float, ...]]:
+            factor, epsilon, name = case
+            # The same noise for all ways, so that they differ by less.
+            seed = int(np.random.default_rng().integers(2**31))
+            if self.insecure_seed is not None:
+                seed = self.insecure_seed + draw
+            return {
+                way: (
+                    error_of_table(
+                        tables[name],
+                        ask,
+                        epsilon=epsilon,
+                        factor=factor,
+                        draw=draw,
+                        rows=self.rows,
+                        insecure_seed=seed,
+                    ),
+                )
+                for way, ask in WAYS.items()
+            }
+
+        with progress("scales", steps=len(cases) * self.draws) as tick:
+            return draw_by_draw(cases, draws=self.draws, measure=measure, tick=tick)
 
     def tables(self, found: Found) -> Iterable[Printed | str]:
         """Lay out means over tables and draws, with their standard errors over draws."""
-        ways = (WEIGHED, ONE, MEAN)
         table = table_titled(
             "RMSE over the sd of outputs held out, mean over tables; and the worst table",
             "bounds",
             "ε",
-            right=(*ways, *(f"worst, {way}" for way in ways), f"{WEIGHED} less {ONE}"),
+            right=(*WAYS, *(f"worst, {way}" for way in WAYS), f"{WEIGHED} less {ONE}"),
         )
-        for (factor, epsilon), tables in found.items():
+        names = dict.fromkeys(name for (_, _, name), _ in found)
+        for factor, epsilon in product(FACTORS, EPSILONS):
             errors = {
-                way: np.array([[one[way] for one in draws] for draws in tables]) for way in ways
+                way: np.array([found[(factor, epsilon, name), way] for name in names])[:, :, 0]
+                for way in WAYS
             }
-            means = [with_error(*mean_and_error(errors[way]), ".3f") for way in ways]
-            worst = [f"{errors[way].mean(axis=1).max():.2f}" for way in ways]
+            means = [with_error(*mean_and_error(each), ".3f") for each in errors.values()]
+            worst = [f"{each.mean(axis=1).max():.2f}" for each in errors.values()]
             apart = with_error(*mean_and_error(errors[WEIGHED] - errors[ONE]), "+.3f")
             wide = "of round numbers" if factor == 1 else f"{factor} times as wide"
             table.add_row(wide, f"{epsilon:g}", *means, *worst, apart)

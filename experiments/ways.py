@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 from scipy import special
+from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import Stages
@@ -92,14 +93,14 @@ def released(
     setting: Setting,
     *,
     stages: Stages = "auto",
-    matern: bool = False,
+    kernel: Callable[..., Kernel] | None = None,
     noise: NoiseChoice = "auto",
     interval: Literal["auto", False] = "auto",
 ) -> Predicted:
-    """Fit `DPGPRegressor`, its defaults untouched but for these."""
+    """Fit `DPGPRegressor`, its defaults untouched but for these; a kernel is of X and ``width``."""
     bounds = split.bounds
     model = DPGPRegressor(
-        kernel=matern_kernel(split.X, width=bounds.width) if matern else None,
+        kernel=None if kernel is None else kernel(split.X, width=bounds.width),
         bounds=(bounds.lo, bounds.hi),
         epsilon=setting.epsilon,
         delta=setting.delta,
@@ -146,8 +147,8 @@ WAYS: Mapping[str, Way] = MappingProxyType(
     {
         ONE_STAGE: partial(released, stages=None),
         DEFAULT: released,
-        MATERN: partial(released, stages=None, matern=True),
-        STAGED_MATERN: partial(released, matern=True),
+        MATERN: partial(released, stages=None, kernel=matern_kernel),
+        STAGED_MATERN: partial(released, kernel=matern_kernel),
         NO_PRIVACY: without_privacy,
         NOISY_MEAN: noisy_mean,
     }

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import DEFAULT_STAGES
-from cloakgp.models import default_kernel
+from cloakgp.models import default_kernel, matern_kernel
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
 from experiments import adaptive, bands
@@ -92,7 +92,7 @@ def test_untouched_defaults_are_the_estimator_s(split):
     assert np.array_equal(released(split, SETTING).mean, expected)
     alone = released(split, SETTING, stages=None)
     assert not np.array_equal(alone.mean, expected)
-    matern = released(split, SETTING, stages=None, matern=True)
+    matern = released(split, SETTING, stages=None, kernel=matern_kernel)
     assert not np.array_equal(alone.mean, matern.mean)
 
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 import pytest
 
 from experiments import progress
+from experiments.interval import error_of_table
 from experiments.priors import first_tables
-from experiments.scales import MEAN, ONE, WEIGHED, Scales, errors_of_draw
+from experiments.scales import MEAN, ONE, WAYS, WEIGHED, Scales
 
 
 @pytest.mark.data
 def test_ways_differ_in_nothing_but_the_scales():
     """With many answers nothing is weighed, and both are one fit."""
     [table] = first_tables(1)
-    settings = {"factor": 1, "draw": 0, "rows": 60, "insecure_seed": 5}
-    many = errors_of_draw(table, epsilon=3.0, **settings)
+
+    def errors(*, epsilon, factor):
+        return {
+            way: error_of_table(
+                table, ask, epsilon=epsilon, factor=factor, draw=0, rows=60, insecure_seed=5
+            )
+            for way, ask in WAYS.items()
+        }
+
+    many = errors(epsilon=3.0, factor=1)
     assert many[WEIGHED] == pytest.approx(many[ONE], rel=1e-9)
-    few = errors_of_draw(table, epsilon=0.3, **{**settings, "factor": 10})
+    few = errors(epsilon=0.3, factor=10)
     assert few[WEIGHED] != pytest.approx(few[ONE], rel=1e-3)
     assert few[MEAN] > 0
 
