@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.columns.base import NOT_KNOWN, Column, Field, Missing, Reading, texts_and_gaps, typical
 from cloakgp.columns.cells import Cells
 from cloakgp.privacy.entries import EMPTY, read_entry
+from cloakgp.utils.arrays import Array
 
 Decimal = Literal[".", ","]
 Thousands = Literal["", ",", ".", "'", "’", " ", "\u00a0", "\u202f", "_"]
@@ -92,6 +94,43 @@ class Number(Column):
             thousands=field.get("groupChar", ""),
             fill=float(field.get("fill", NOT_KNOWN)),
         )
+
+
+def read_together(
+    names: Sequence[str], cells: Sequence[Cells], *, codes: frozenset[str]
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Read numbers that mean something only together, a column each: a point, a vector.
+
+    Parameters
+    ----------
+    names : sequence of str
+    cells : sequence of Cells
+    codes : set of str
+        Text that means that a cell is missing.
+
+    Returns
+    -------
+    values : array of shape (n, w)
+        NaN in a row that lacks a number.
+    missing : array of bool, shape (n,)
+        Where one is missing.
+    strange : array of bool, shape (n,)
+        Where one is no finite number.
+
+    Examples
+    --------
+    >>> from cloakgp.columns.cells import cells_of
+    >>> pair = [cells_of([1.0, None]), cells_of([2.0, 3.0])]
+    >>> read_together(["a", "b"], pair, codes=frozenset())[0].tolist()
+    [[1.0, 2.0], [nan, nan]]
+    """
+    parts = [
+        Number(name).read([part], codes=codes) for name, part in zip(names, cells, strict=True)
+    ]
+    missing = np.logical_or.reduce([each.missing for each in parts])
+    strange = np.logical_or.reduce([mask for each in parts for mask in each.faults.values()])
+    values = np.hstack([each.values for each in parts])
+    return np.where((missing | strange)[:, None], np.nan, values), missing, strange
 
 
 def read_number(text: str, decimal: str, thousands: str) -> float:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.columns.base import NOT_KNOWN, Column, Field, Reading, typical
 from cloakgp.columns.cells import Cells
-from cloakgp.columns.numbers import Number
+from cloakgp.columns.numbers import read_together
 from cloakgp.utils.arrays import Array
 
 Projection = Literal["plane", "sphere"]
@@ -64,15 +65,9 @@ class Place(Column):
 
     def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
         """Read both in degrees; where either is missing, both are."""
-        both = [
-            Number(name).read([part], codes=codes)
-            for name, part in zip(self.sources, cells, strict=True)
-        ]
-        values = np.hstack([each.values for each in both])
-        missing = both[0].missing | both[1].missing
-        far = (np.abs(values) > np.array([90.0, 360.0])).any(axis=1)
-        strange = np.logical_or.reduce([mask for each in both for mask in each.faults.values()])
-        values = np.where((far | missing | strange)[:, None], np.nan, values)
+        values, missing, strange = read_together(self.sources, cells, codes=codes)
+        far: NDArray[np.bool_] = np.any(np.abs(values) > np.array([90.0, 360.0]), axis=1)
+        values = np.where(far[:, None], np.nan, values)
         faults = {"is no latitude and longitude in degrees": (far | strange) & ~missing}
         return Reading(values=values, missing=missing, faults=faults)
 

@@ -6,6 +6,7 @@ than the others, how numbers are written, and ids: of public cells, which were r
 
 from __future__ import annotations
 
+from collections import Counter
 from math import isfinite
 from typing import Any
 
@@ -62,13 +63,17 @@ def remarks_on(schema: Schema, table: Any) -> dict[str, tuple[str, ...]]:
     return {name: found for name, found in told.items() if found}
 
 
+def _counted(cells: Cells, *, codes: frozenset[str]) -> Counter[str]:
+    """Return the different texts of cells that are not missing, and how many have each."""
+    return Counter(text for text in cells.texts().tolist() if text not in codes and text)
+
+
 def _on_identifier(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
-    texts = [text for text in cells.texts().tolist() if text not in codes and text]
-    if not texts:
+    counted = _counted(cells, codes=codes)
+    if not counted:
         return ("all of its cells are empty",)
-    different = len(set(texts))
-    told = [f"taken for an id: {different:,} different values in {cells.count:,} rows"]
-    if different < len(texts):
+    told = [f"taken for an id: {len(counted):,} different values in {cells.count:,} rows"]
+    if len(counted) < counted.total():
         told.append(WHOSE)
     return (*told, *_on_text(cells, codes=codes))
 
@@ -87,9 +92,9 @@ def repeats(cells: Cells, *, codes: frozenset[str]) -> str:
     >>> repeats(cells_of(["a", "a", "b", ""]), codes=frozenset())
     '2 different values in 3 rows'
     """
-    texts = [text for text in cells.texts().tolist() if text not in codes and text]
-    different = len(set(texts))
-    return f"{different:,} different values in {len(texts):,} rows" * (different < len(texts))
+    counted = _counted(cells, codes=codes)
+    different, rows = len(counted), counted.total()
+    return f"{different:,} different values in {rows:,} rows" * (different < rows)
 
 
 WHOSE = (
@@ -100,16 +105,21 @@ WHOSE = (
 
 def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     """Say what else a column of text may be meant to hold: numbers, or dates in several forms."""
-    texts = [text for text in cells.texts().tolist() if text not in codes and text]
-    if cells.typed != "text" or not texts:
+    counted = _counted(cells, codes=codes)
+    if cells.typed != "text" or not counted:
         return ()
-    numbers = sum(any(isfinite(read_number(text, *how)) for how in NOTATIONS) for text in texts)
-    if MANY * len(texts) <= numbers < len(texts):
-        others = len(texts) - numbers
+    rows = counted.total()
+    # Each different text once: there may be many rows of few.
+    numbers = sum(
+        count
+        for text, count in counted.items()
+        if any(isfinite(read_number(text, *how)) for how in NOTATIONS)
+    )
+    if MANY * rows <= numbers < rows:
         return (
-            f"{others:,} of its {len(texts):,} cells are no numbers, and all are taken as text",
+            f"{rows - numbers:,} of its {rows:,} cells are no numbers, and all are taken as text",
         )
-    levels = sorted(set(texts))
+    levels = sorted(counted)
     sample = cells_of(np.array(levels[:: max(1, len(levels) // SAMPLE)], dtype=object))
     left, forms = np.ones(sample.count, dtype=bool), []
     for form in FORMS:
@@ -156,8 +166,8 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
             told.append("it has no levels")
     if isinstance(column, Number):
         told += _on_notation(column, cells[0])
-    if may_name_persons(column.name) and repeats(cells[0], codes=codes):
-        told.append(f"{repeats(cells[0], codes=codes)}: {WHOSE}")
+    if may_name_persons(column.name) and (often := repeats(cells[0], codes=codes)):
+        told.append(f"{often}: {WHOSE}")
     whole = isinstance(column, Number) and bool((there % 1 == 0).all())
     if whole and len(there) == rows >= FEW_ROWS and _counts(there[:, 0]):
         told.append("it counts the rows: an id, perhaps, or their order")

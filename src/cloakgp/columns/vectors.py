@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 
 from cloakgp.columns.base import LONGEST_TEXT, Column, Field, Reading
 from cloakgp.columns.cells import Cells
-from cloakgp.columns.numbers import Number
+from cloakgp.columns.numbers import read_together
 from cloakgp.utils.arrays import Array
 
 # Of more numbers, the principal components of the public rows, so many.
@@ -86,14 +86,7 @@ class Vector(Column):
 
     def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
         """Read all numbers; where one is missing, all are."""
-        parts = [
-            Number(name).read([part], codes=codes)
-            for name, part in zip(self.columns, cells, strict=True)
-        ]
-        values = np.hstack([each.values for each in parts])
-        missing = np.logical_or.reduce([each.missing for each in parts])
-        strange = np.logical_or.reduce([mask for each in parts for mask in each.faults.values()])
-        values = np.where((missing | strange)[:, None], np.nan, values)
+        values, missing, strange = read_together(self.columns, cells, codes=codes)
         faults = {"is not a vector of finite numbers": strange & ~missing}
         return Reading(values=values, missing=missing, faults=faults)
 
