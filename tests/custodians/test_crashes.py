@@ -8,7 +8,6 @@ from what is there.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from cloakgp.custodians import FolderExchange
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.database import Database
 from cloakgp.privacy.noise import laplace
-from cloakgp.utils.files import ReservedFile
 
 NAMES = ("north", "south")
 FEWEST = 12
@@ -33,19 +31,7 @@ class SiteMoments(Moments):
         super().__init__(patch, last=last)
 
     def patch(self, patch):
-        write, writing, add = ReservedFile.write, Database.writing, laplace.add_share_of_laplace
-
-        def written(this, content, **settings):
-            self.reach(f"before {this.path.name}")
-            write(this, content, **settings)
-            self.reach(f"after {this.path.name}")
-
-        @contextmanager
-        def wrote(this, **settings):
-            self.reach("before an entry")
-            with writing(this, **settings) as found:
-                yield found
-            self.reach("after an entry")
+        add = laplace.add_share_of_laplace
 
         def added(integers, *, hide, **settings):
             def hidden(noisy):
@@ -57,8 +43,8 @@ class SiteMoments(Moments):
 
             return add(integers, hide=hidden, **settings)
 
-        patch.setattr(ReservedFile, "write", written)
-        patch.setattr(Database, "writing", wrote)
+        self.around_writes(patch)
+        self.around_writing(patch, Database, name="an entry")
         patch.setattr(laplace, "add_share_of_laplace", added)
 
 

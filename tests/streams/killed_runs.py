@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
+from cloakgp.utils.files import ReservedFile
+
 
 class KilledError(BaseException):
     """The process is no more."""
@@ -28,3 +32,32 @@ class Moments:
 
     def patch(self, patch):
         raise NotImplementedError
+
+    def around_writes(self, patch, *, of=None):
+        """Reach a moment before and after each file that is reserved and written, if it counts."""
+        write = ReservedFile.write
+
+        def written(this, content, **settings):
+            if of is not None and not of(this.path):
+                return write(this, content, **settings)
+            self.reach(f"before {this.path.name}")
+            write(this, content, **settings)
+            self.reach(f"after {this.path.name}")
+            return None
+
+        patch.setattr(ReservedFile, "write", written)
+
+    def around_writing(self, patch, database, *, name, within=False):
+        """Reach a moment before and after each transaction of a database, or within it, too."""
+        writing = database.writing
+
+        @contextmanager
+        def wrote(this, **settings):
+            self.reach(f"before {name}")
+            with writing(this, **settings) as found:
+                yield found
+                if within:
+                    self.reach(f"within {name}")
+            self.reach(f"after {name}")
+
+        patch.setattr(database, "writing", wrote)

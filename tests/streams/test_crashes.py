@@ -12,7 +12,6 @@ import sqlite3
 import subprocess
 import sys
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,6 @@ from cloakgp.privacy import sampler
 from cloakgp.privacy.spending import digest_of
 from cloakgp.streams.state import StreamFolder
 from cloakgp.streams.stream import Stream, StreamWarning
-from cloakgp.utils.files import ReservedFile
 
 PERIODS = 2
 
@@ -39,8 +37,7 @@ class StreamMoments(Moments):
         super().__init__(patch, last=last)
 
     def patch(self, patch):
-        write, fill, spend = StreamFolder._write, ReservedFile.write, sampler.spend
-        ask, writing = Stream._ask, Database.writing
+        write, spend, ask = StreamFolder._write, sampler.spend, Stream._ask
 
         def asked(this, state, number):
             self.period = number
@@ -52,14 +49,6 @@ class StreamMoments(Moments):
             write(this, name, content, **how)
             self.reach(f"after {name}")
 
-        def filled(this, content, **how):
-            if this.path.suffix != ".cloak":
-                return fill(this, content, **how)
-            self.reach(f"before {this.path.name}")
-            fill(this, content, **how)
-            self.reach(f"after {this.path.name}")
-            return None
-
         def spent(cost, draw):
             def drawn():
                 self.reach("before a draw")
@@ -70,18 +59,11 @@ class StreamMoments(Moments):
 
             return spend(cost, drawn)
 
-        @contextmanager
-        def entered(this, **how):
-            self.reach("before an entry")
-            with writing(this, **how) as found:
-                yield found
-            self.reach("after an entry")
-
         patch.setattr(Stream, "_ask", asked)
         patch.setattr(StreamFolder, "_write", written)
-        patch.setattr(ReservedFile, "write", filled)
+        self.around_writes(patch, of=lambda path: path.suffix == ".cloak")
         patch.setattr(sampler, "spend", spent)
-        patch.setattr(Database, "writing", entered)
+        self.around_writing(patch, Database, name="an entry")
 
 
 def settle(make):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 
 import httpx
 import numpy as np
@@ -31,7 +30,6 @@ from cloakgp.service.database import ServiceDatabase
 from cloakgp.service.models import Event, JointFile, JointRequest
 from cloakgp.service.operations.joint_requests import open_joint_requests
 from cloakgp.service.settings import Settings
-from cloakgp.utils.files import ReservedFile
 
 FIRST = "attempt-1/question-1/"
 
@@ -379,28 +377,7 @@ class ServiceMoments(Moments):
         super().__init__(patch, last=last)
 
     def patch(self, patch):
-        write, writing = ReservedFile.write, ServiceDatabase.writing
-        counting, add = Database.writing, laplace.add_share_of_laplace
-
-        def written(this, content, **settings):
-            self.reach(f"before {this.path.name}")
-            write(this, content, **settings)
-            self.reach(f"after {this.path.name}")
-
-        @contextmanager
-        def wrote(this):
-            self.reach("before a transaction")
-            with writing(this) as found:
-                yield found
-                self.reach("within a transaction")
-            self.reach("after a transaction")
-
-        @contextmanager
-        def counted(this, **settings):
-            self.reach("before an entry")
-            with counting(this, **settings) as found:
-                yield found
-            self.reach("after an entry")
+        add = laplace.add_share_of_laplace
 
         def added(integers, *, hide, **settings):
             def hidden(noisy):
@@ -410,9 +387,9 @@ class ServiceMoments(Moments):
 
             return add(integers, hide=hidden, **settings)
 
-        patch.setattr(ReservedFile, "write", written)
-        patch.setattr(ServiceDatabase, "writing", wrote)
-        patch.setattr(Database, "writing", counted)
+        self.around_writes(patch)
+        self.around_writing(patch, ServiceDatabase, name="a transaction", within=True)
+        self.around_writing(patch, Database, name="an entry")
         patch.setattr(laplace, "add_share_of_laplace", added)
 
 
