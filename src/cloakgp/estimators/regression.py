@@ -116,8 +116,9 @@ class DPGPRegressor(
         Fit the hyperparameters that are free to the published answers, at no cost in privacy:
         their maximum a posteriori, if it is more probable than the declared values by a nat, or an
         average over their posterior. Free are those that the kernel does not mark "fixed", the
-        noise variance and the mean unless given. Where persons times ε are below 150, smaller
-        scales of the default prior are weighed as well (`cloakgp.models.scales`).
+        noise variance and the mean unless given. Of rows that are held, where persons times ε are
+        below 150, smaller scales of the default prior are weighed as well
+        (`cloakgp.models.scales`).
     stages : "auto", "one" or None, or sequence of (share, width)
         How the budget is spread over several measurements of the same outputs (`docs/adaptive.md`).
         Each stage spends its share of μ² and clips outputs to bands of its width, in predictive sds

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from cloakgp import DPGPRegressor
+from cloakgp.data import ArrayRows
 from cloakgp.models.scales import ODDS
 from cloakgp.release import Hyperprior
 
@@ -67,6 +68,12 @@ def test_wide_bounds_and_few_answers_leave_less_to_noise():
 def test_where_they_are_considered(changes, considered):
     hyperprior = fitted(np.round(NARROW), **changes).hyperprior
     assert (None if hyperprior is None else hyperprior.scale) is considered
+
+
+def test_rows_in_passes_have_one_scale():
+    model = DPGPRegressor(bounds=(0, 100), epsilon=0.5, inducing=10, insecure_seed=1)
+    release = model.fit_rows(ArrayRows(X, NARROW)).release_
+    assert len(release.learned) == 1
 
 
 def test_persons_count_not_rows():
