@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,24 +13,15 @@ from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.counting import Counting
 from cloakgp.orders import texts
-from cloakgp.orders.options import INFERENCE_ROWS, check_missing_output, format_of_table
-from cloakgp.orders.origin import with_left_out
+from cloakgp.orders.options import SourceTable
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import DEFAULT_GAP, NoiseChoice
+from cloakgp.utils.names import DEFAULT_GAP
 
 SAME: dict[str, bool | None] = {"auto": None, "same": True, "other": False}
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from cloakgp.data import FileRows
-    from cloakgp.data.formats import TableFormat
-    from cloakgp.data.raw import RawRows
-    from cloakgp.fitting.visits import Settings
-    from cloakgp.orders.progress import Reporter
     from cloakgp.privacy.cohorts import People
     from cloakgp.release import MultiOutputRelease, Release
-    from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,15 +73,25 @@ class VisitOptions:
             help="With --id: a table that was asked before. Once for each, in their order."
         ),
     ] = None
+    exposure: Annotated[
+        str,
+        typer.Option(help="With extend, of counts: public column with the exposure of each count."),
+    ] = ""
     missing_output: Annotated[
         str, typer.Option(help="Meaning of an empty private cell, as for release.")
     ] = "refuse"
     sql: options.Sql = ""
 
-    @property
-    def table_format(self) -> TableFormat | None:
-        """The format of the table, where its name is not all."""
-        return format_of_table(self.table, self.sql)
+    def source_of(self, known: Release) -> SourceTable:
+        """Return the table, with the private column of a release."""
+        return SourceTable(
+            path=self.table,
+            output=known.output_name,
+            person=self.person,
+            exposure=self.exposure,
+            missing_output=self.missing_output,
+            query=self.sql,
+        )
 
 
 @fails_plainly
@@ -108,7 +109,7 @@ def refine(
     The table must be that of the release, with its rows in the same order (in any order, if the
     release keeps no rows because they are many). Writes a release that combines both visits.
     """
-    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refine)
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, new_rows=False)
 
 
 @fails_plainly
@@ -127,7 +128,7 @@ def extend(
     were in both tables; if these are other people, say --people disjoint: then only their own visit
     counts for each.
     """
-    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extend)
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, new_rows=True)
 
 
 @fails_plainly
@@ -193,12 +194,12 @@ def _pay(
     *,
     to: Path,
     overwrite: bool,
-    ask: Callable[[Release, VisitOptions, NoiseChoice, Reporter], Release],
+    new_rows: bool,
 ) -> None:
     """Ask, count and write."""
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
-    from cloakgp.fitting.refusals import WrongKindError
+    from cloakgp.orders.visits import VisitOrder, make_visit
     from cloakgp.privacy import compose
     from cloakgp.privacy.noise_choice import check_noise, unused_delta
     from cloakgp.report.guarantee import stated
@@ -211,12 +212,26 @@ def _pay(
     if visit.missing_output == "drop":
         warn(f"rows without {known.output_name} are left out: which these are becomes public")
 
+    order = VisitOrder(
+        known=known,
+        source=visit.source_of(known),
+        epsilon=visit.epsilon,
+        delta=visit.delta,
+        noise=noise,
+        band=visit.band or None,
+        new_rows=new_rows,
+        queries=visit.queries,
+        by_rows=visit.by_rows,
+        people=_people(visit.people),
+        person_ids=visit.id_column,
+        earlier=visit.earlier or (),
+        origin=counting.origin,
+    )
+    order.validate()
+
     def make() -> Release:
         with reporting("opening the table", gap=DEFAULT_GAP) as reporter, showing_warnings():
-            try:
-                return counting.origin.kept_in(ask(known, visit, noise, reporter))
-            except WrongKindError as error:
-                raise ValueError(str(error)) from None
+            return make_visit(order, reporter=reporter)
 
     made = counting.write(
         make,
@@ -235,171 +250,8 @@ def _pay(
     )
 
 
-def _refine(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: Reporter) -> Release:
-    import numpy as np
-
-    from cloakgp.fitting.visits import refine as ask_again
-    from cloakgp.release import DenseStrategy
-
-    if visit.by_rows:
-        raise ValueError("rows that are asked again keep whose they are: leave out --by-rows")
-    if visit.people != "overlapping" or visit.id_column or visit.earlier:
-        raise ValueError("--people, --id and --earlier are about new rows: take cloakgp extend")
-    raw = _raw_rows(known, visit)
-    queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
-    strategy = known.measurements[0].strategy
-    if not isinstance(strategy, DenseStrategy):
-        return ask_again(known, _file_rows(known, visit, raw, reporter), queries, **settings)
-    X, private, settings["groups"], _ = _read(known, visit, raw)
-    if not np.array_equal(X, strategy.X):
-        raise ValueError(
-            f"{visit.table} has other rows than the release was made from, or in another order: "
-            "give the same table, or take cloakgp extend for new people"
-        )
-    return ask_again(known, private, queries, **settings)
-
-
-def _extend(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: Reporter) -> Release:
-    from cloakgp.fitting.visits import extend as ask_new
-    from cloakgp.fitting.visits import protects_persons
-    from cloakgp.release import DenseStrategy
-
-    if protects_persons(known) and not (visit.person or visit.by_rows):
-        raise ValueError(
-            "the release protects all rows of a person together: name the column that says whose "
-            "the new rows are, --person, or say --by-rows to protect each row on its own"
-        )
-    raw, about = _raw_rows(known, visit), _whose(visit)
-    queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
-    if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
-        rows = _file_rows(known, visit, raw, reporter)
-        made = ask_new(known, rows, None, queries, **about, **settings)
-        return with_left_out(
-            made, without_output=rows.without_output, without_inputs=rows.without_inputs
-        )
-    X, private, settings["groups"], gone = _read(known, visit, raw)
-    return with_left_out(ask_new(known, X, private, queries, **about, **settings), **gone)
-
-
 def _people(text: str) -> People:
     """Return whether people of a table may be in others."""
     from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING
 
     return texts.one_of((OVERLAPPING, DISJOINT), text, option="--people")
-
-
-def _whose(visit: VisitOptions) -> dict[str, Any]:
-    """Return whose the new rows are, beside those of the tables before."""
-    from cloakgp.data.tables import read_person_ids
-
-    people = _people(visit.people)
-    if bool(visit.id_column) != bool(visit.earlier):
-        raise ValueError("--id and --earlier go together: the column, and each table before")
-    ids = None
-    if visit.id_column:
-        ids = [read_person_ids(path, name=visit.id_column) for path in visit.earlier or ()]
-        ids.append(
-            read_person_ids(visit.table, name=visit.id_column, table_format=visit.table_format)
-        )
-    return {"by_rows": visit.by_rows, "people": people, "ids": ids}
-
-
-def _read(
-    known: Release, visit: VisitOptions, raw: RawRows
-) -> tuple[Array, NDArray[Any], list[Hashable] | None, dict[str, int]]:
-    """Return the inputs of the kept rows, their outputs and persons, and how many are left out."""
-    from cloakgp.data.tables import read_people
-
-    people = read_people(
-        visit.table,
-        raw=raw,
-        output=known.output_name,
-        groups=visit.person or None,
-        table_format=visit.table_format,
-    )
-    encoded = raw.schema.encode(people.columns)
-    groups: list[Hashable] | None = None
-    if people.groups is not None:
-        groups = [each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept]
-    gone = {
-        "without_output": people.without_output,
-        "without_inputs": len(encoded.kept) - len(encoded.X),
-    }
-    return encoded.X, people.private[encoded.kept], groups, gone
-
-
-def _raw_rows(known: Release, visit: VisitOptions) -> RawRows:
-    """Return the reading of the table by the release's schema."""
-    from cloakgp.columns import infer_schema
-    from cloakgp.data.raw import RawRows
-    from cloakgp.data.tables import read_public
-    from cloakgp.report.columns import input_names
-
-    schema = known.schema
-    if schema is None:
-        names = input_names(known)
-        schema = infer_schema(
-            read_public(
-                visit.table,
-                names=names,
-                most=INFERENCE_ROWS,
-                table_format=visit.table_format,
-            ),
-            names,
-        )
-        if not schema.plain:
-            raise ValueError("the release was made of numbers alone, and the table holds others")
-    decimal, thousands = schema.decimal
-    classes = _class_names(known)
-    check_missing_output(visit.missing_output, classes=classes)
-    return RawRows(
-        schema=schema,
-        missing_output=visit.missing_output,
-        classes=classes,
-        decimal=decimal,
-        thousands=thousands,
-    )
-
-
-def _class_names(known: Release) -> tuple[str, ...]:
-    """Return the declared classes, as a table writes them; none of a release of numbers."""
-    labels = known.measurements[0].question.labels or ()
-    names = tuple(label for label in labels if isinstance(label, str))
-    if len(names) != len(labels):
-        raise ValueError(
-            "the classes of the release are not texts, as those of a table are: ask it again in "
-            "Python, with cloakgp.refine or cloakgp.extend"
-        )
-    return names
-
-
-def _file_rows(known: Release, visit: VisitOptions, raw: RawRows, reporter: Reporter) -> FileRows:
-    from cloakgp.data import FileRows
-
-    rows = FileRows(
-        visit.table,
-        output=known.output_name,
-        groups=visit.person or None,
-        raw=raw,
-        table_format=visit.table_format,
-    )
-    return rows.report_to(reporter.rows)
-
-
-def _query_points(known: Release, visit: VisitOptions) -> Array | None:
-    if visit.queries is None:
-        return None
-    from cloakgp.data.tables import read_public
-    from cloakgp.release.points import complete_points
-
-    return complete_points(known, read_public(visit.queries), name="--queries")
-
-
-def _settings(visit: VisitOptions, noise: NoiseChoice, reporter: Reporter) -> Settings:
-    return {
-        "epsilon": visit.epsilon,
-        "delta": visit.delta,
-        "noise": noise,
-        "band": visit.band or None,
-        "progress": reporter.gap,
-    }

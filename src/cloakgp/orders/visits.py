@@ -1,0 +1,294 @@
+"""Later visits of a table in a file: the rows of a release again, or new ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, check_missing_output
+from cloakgp.orders.origin import Origin, with_left_out
+from cloakgp.utils.names import AUTO, NoiseChoice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cloakgp.data import FileRows
+    from cloakgp.data.raw import RawRows
+    from cloakgp.orders.progress import Reporter
+    from cloakgp.privacy.cohorts import People
+    from cloakgp.release import Release
+    from cloakgp.utils.arrays import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisitOrder:
+    """A later visit that is asked for. All of it is public.
+
+    Attributes
+    ----------
+    known : Release
+        What was published before. It says what the columns are, and stays as it is.
+    source : SourceTable
+        With the name of the release's private column. Its schema is the release's.
+    epsilon, delta : float
+        Of this visit, on top of what was spent.
+    noise : {"auto", "gaussian", "laplace"}
+    band : float or None
+        As for `cloakgp.extend`.
+    new_rows : bool
+        Whether the rows are new, or those that the release was made from.
+    queries : Path or None
+        A table of query points.
+    by_rows : bool
+        That each new row is protected on its own, though the release protects persons.
+    people : {"overlapping", "disjoint"}
+        Of new rows: whether anybody may be in the tables before.
+    person_ids : str
+        Name of the column of ids that are compared; empty for none.
+    earlier : sequence of Path
+        With ids: the tables that were asked before, in their order.
+    origin : Origin
+    """
+
+    known: Release
+    source: SourceTable
+    epsilon: float
+    delta: float = 0.0
+    noise: NoiseChoice = AUTO
+    band: float | None = 1.0
+    new_rows: bool = True
+    queries: Path | None = None
+    by_rows: bool = False
+    people: People = "overlapping"
+    person_ids: str = ""
+    earlier: Sequence[Path] = ()
+    origin: Origin = field(default_factory=Origin)
+
+    def validate(self) -> None:
+        """Refuse contradictory options, before any table is read.
+
+        Raises
+        ------
+        ValueError
+            In the words of options.
+        """
+        from cloakgp.fitting.visits import protects_persons
+
+        check_missing_output(self.source.missing_output, classes=class_names_of(self.known))
+        if bool(self.person_ids) != bool(self.earlier):
+            raise ValueError("--id and --earlier go together: the column, and each table before")
+        if not self.new_rows:
+            if self.by_rows:
+                raise ValueError(
+                    "rows that are asked again keep whose they are: leave out --by-rows"
+                )
+            if self.people != "overlapping" or self.person_ids:
+                raise ValueError(
+                    "--people, --id and --earlier are about new rows: take cloakgp extend"
+                )
+            if self.source.exposure:
+                raise ValueError(
+                    "rows that are asked again keep their exposures: leave out --exposure"
+                )
+        elif protects_persons(self.known) and not (self.source.person or self.by_rows):
+            raise ValueError(
+                "the release protects all rows of a person together: name the column that says "
+                "whose the new rows are, --person, or say --by-rows to protect each row on its own"
+            )
+        else:
+            self._check_exposure()
+
+    def _check_exposure(self) -> None:
+        """Refuse new counts that would be taken to be of exposure 1, where others were not."""
+        from cloakgp.models.likelihoods import CountLikelihood
+        from cloakgp.release import DenseStrategy
+
+        counts = isinstance(self.known.likelihood, CountLikelihood)
+        if self.source.exposure and not counts:
+            raise ValueError("--exposure is of counts, and the release is about other outputs")
+        first = self.known.measurements[0].strategy
+        exposed = isinstance(first, DenseStrategy) and first.row_exposure is not None
+        if counts and exposed and not self.source.exposure:
+            raise ValueError(
+                "the release is about counts with exposures: name the column that has those of the "
+                "new rows, --exposure"
+            )
+
+
+def make_visit(order: VisitOrder, *, reporter: Reporter) -> Release:
+    """Ask the private column once more, given a release.
+
+    Parameters
+    ----------
+    order : VisitOrder
+    reporter : Reporter
+        Receives the progress.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything that does not make sense; no message quotes a private value.
+    """
+    from cloakgp.fitting.refusals import WrongKindError
+
+    order.validate()
+    try:
+        made = (_ask_new_rows if order.new_rows else _ask_again)(order, reporter)
+    except WrongKindError as error:
+        raise ValueError(str(error)) from None
+    return order.origin.kept_in(made)
+
+
+def _ask_again(order: VisitOrder, reporter: Reporter) -> Release:
+    import numpy as np
+
+    from cloakgp.fitting.visits import refine
+    from cloakgp.release import DenseStrategy
+
+    known, raw = order.known, _raw_rows(order)
+    queries, settings = _query_points(order), _settings(order, reporter)
+    strategy = known.measurements[0].strategy
+    if not isinstance(strategy, DenseStrategy):
+        return refine(known, _file_rows(order, raw, reporter), queries, **settings)
+    X, private, of_rows, _ = _read(order, raw)
+    if not np.array_equal(X, strategy.X):
+        raise ValueError(
+            f"{order.source.path} has other rows than the release was made from, or in another "
+            "order: give the same table, or take cloakgp extend for new people"
+        )
+    settings |= of_rows
+    return refine(known, private, queries, **settings)
+
+
+def _ask_new_rows(order: VisitOrder, reporter: Reporter) -> Release:
+    from cloakgp.data.tables import read_person_ids
+    from cloakgp.fitting.visits import extend
+    from cloakgp.release import DenseStrategy
+
+    known, source = order.known, order.source
+    raw = _raw_rows(order)
+    about: dict[str, Any] = {"by_rows": order.by_rows, "people": order.people, "ids": None}
+    if order.person_ids:
+        ids = [read_person_ids(path, name=order.person_ids) for path in order.earlier]
+        own = read_person_ids(source.path, name=order.person_ids, table_format=source.table_format)
+        about["ids"] = [*ids, own]
+    queries, settings = _query_points(order), _settings(order, reporter)
+    if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
+        rows = _file_rows(order, raw, reporter)
+        made = extend(known, rows, None, queries, **about, **settings)
+        return with_left_out(
+            made, without_output=rows.without_output, without_inputs=rows.without_inputs
+        )
+    X, private, of_rows, gone = _read(order, raw)
+    settings |= of_rows
+    return with_left_out(extend(known, X, private, queries, **about, **settings), **gone)
+
+
+def _raw_rows(order: VisitOrder) -> RawRows:
+    """Return the reading of the table by the release's schema."""
+    from cloakgp.columns import infer_schema
+    from cloakgp.data.raw import RawRows
+    from cloakgp.data.tables import read_public
+    from cloakgp.report.columns import input_names
+
+    known, source = order.known, order.source
+    schema = known.schema
+    if schema is None:
+        names = input_names(known)
+        schema = infer_schema(
+            read_public(
+                source.path, names=names, most=INFERENCE_ROWS, table_format=source.table_format
+            ),
+            names,
+        )
+        if not schema.plain:
+            raise ValueError("the release was made of numbers alone, and the table holds others")
+    decimal, thousands = schema.decimal
+    return RawRows(
+        schema=schema,
+        missing_output=source.missing_output,
+        classes=class_names_of(known),
+        decimal=decimal,
+        thousands=thousands,
+    )
+
+
+def class_names_of(known: Release) -> tuple[str, ...]:
+    """Return the declared classes, as a table writes them; none of a release of numbers.
+
+    Raises
+    ------
+    ValueError
+        If they are no texts.
+    """
+    labels = known.measurements[0].question.labels or ()
+    names = tuple(label for label in labels if isinstance(label, str))
+    if len(names) != len(labels):
+        raise ValueError(
+            "the classes of the release are not texts, as those of a table are: ask it again in "
+            "Python, with cloakgp.refine or cloakgp.extend"
+        )
+    return names
+
+
+def _read(
+    order: VisitOrder, raw: RawRows
+) -> tuple[Array, NDArray[Any], dict[str, Any], dict[str, int]]:
+    """Return inputs and outputs of the kept rows, their settings, and how many are left out."""
+    from cloakgp.data.tables import read_people
+
+    source = order.source
+    people = read_people(
+        source.path,
+        raw=raw,
+        output=source.output,
+        groups=source.person or None,
+        exposure=source.exposure or None,
+        table_format=source.table_format,
+    )
+    encoded = raw.schema.encode(people.columns)
+    of_rows: dict[str, Any] = {}
+    if people.groups is not None:
+        of_rows["groups"] = list(compress(people.groups, encoded.kept))
+    if people.exposure is not None:
+        of_rows["exposure"] = people.exposure[encoded.kept]
+    gone = {
+        "without_output": people.without_output,
+        "without_inputs": len(encoded.kept) - len(encoded.X),
+    }
+    return encoded.X, people.private[encoded.kept], of_rows, gone
+
+
+def _file_rows(order: VisitOrder, raw: RawRows, reporter: Reporter) -> FileRows:
+    from cloakgp.data import FileRows
+
+    rows = FileRows(
+        order.source.path,
+        output=order.source.output,
+        groups=order.source.person or None,
+        raw=raw,
+        table_format=order.source.table_format,
+    )
+    return rows.report_to(reporter.rows)
+
+
+def _query_points(order: VisitOrder) -> Array | None:
+    if order.queries is None:
+        return None
+    from cloakgp.data.tables import read_public
+    from cloakgp.release.points import complete_points
+
+    return complete_points(order.known, read_public(order.queries), name="--queries")
+
+
+def _settings(order: VisitOrder, reporter: Reporter) -> dict[str, Any]:
+    return {
+        "epsilon": order.epsilon,
+        "delta": order.delta,
+        "noise": order.noise,
+        "band": order.band,
+        "progress": reporter.gap,
+    }
