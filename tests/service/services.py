@@ -20,14 +20,24 @@ from cloakgp.service.context import Service, Work
 from cloakgp.service.coordinator import coordinate
 from cloakgp.service.database import VERSION_TABLE
 from cloakgp.service.errors import NotFoundError
-from cloakgp.service.messages import NewAccount, NewJointRequest, NewPerson, NewTable, PrivacyBudget
-from cloakgp.service.operations.accounts import open_account
+from cloakgp.service.messages import (
+    Choices,
+    Decision,
+    NewAccount,
+    NewJointRequest,
+    NewPerson,
+    NewRequest,
+    NewTable,
+    PrivacyBudget,
+)
+from cloakgp.service.operations.accounts import list_accounts, open_account
 from cloakgp.service.operations.joint_requests import (
     begin_joint_request,
     read_joint_file,
     send_joint_file,
 )
 from cloakgp.service.operations.people import create_person
+from cloakgp.service.operations.requests import approve_request, make_request, show_request
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.operations.tokens import create_token
@@ -35,6 +45,8 @@ from cloakgp.service.settings import Settings
 from cloakgp.service.worker import run_job
 
 ROWS = 24
+# A quick release of the whole limit of `MonthlyOffice`.
+ONE_EPSILON = Choices(epsilon=1.0, noise="laplace", stages="one", interval="off", learn="none")
 
 
 class InlineDispatcher:
@@ -228,6 +240,72 @@ def joint_sites(service, request, tokens, folder):
         )
         for part, (name, token) in enumerate(tokens.items())
     }
+
+
+class MonthlyOffice:
+    """An account with a limit of ε = 1, and everybody who works with it."""
+
+    def __init__(self, service, folder, *, unit="row"):
+        self.service, self.folder, self.unit, self.schema = service, folder, unit, ""
+        tokens = add_people(service)
+        self.custodian, self.analyst, self.approver = (
+            work_as(service, tokens[role]) for role in (Role.CUSTODIAN, Role.ANALYST, Role.APPROVER)
+        )
+        open_account(
+            self.custodian,
+            NewAccount(
+                name="visitors",
+                unit=unit,
+                limit=PrivacyBudget(epsilon=1, delta=1e-6),
+                approval=PrivacyBudget(epsilon=1, delta=1e-6),
+                share=PrivacyBudget(epsilon=1, delta=1e-6),
+            ),
+        )
+
+    def write(self, name, persons, *, seed=0):
+        numbers = np.random.default_rng(seed)
+        path = self.folder / f"{name}.csv"
+        lines = [
+            f"{person},{numbers.uniform(20, 80):.1f},{numbers.uniform(10, 90):.1f}"
+            for person in persons
+        ]
+        path.write_text("person,age,minutes\n" + "\n".join(lines) + "\n")
+        return path
+
+    def add(self, name, *, persons=None, people="disjoint", named=False, seed=0):
+        persons = persons or [f"{name} {number}" for number in range(20)]
+        path = self.write(name, persons, seed=seed or sum(map(ord, name)))
+        sent = upload_table(
+            self.custodian, path.name, received=Path(copy(path, self.folder / "sent.csv"))
+        )
+        table = NewTable(
+            name=name,
+            account="visitors",
+            upload=sent.id,
+            output="minutes",
+            inputs=[] if self.schema else ["age"],
+            # Months have one schema, that of the first.
+            table_schema=self.schema,
+            bounds=(0, 100),
+            person="person" if named or self.unit == "person" else "",
+            people=people,
+        )
+        made = register_table(self.custodian, table)
+        self.schema = made.table_schema
+        return made
+
+    def ask(self, table, choices=ONE_EPSILON):
+        asked = make_request(
+            self.analyst, NewRequest(table=table.id, choices=choices, purpose="a month")
+        )
+        if asked.state == "waiting":
+            approve_request(self.approver, asked.id, Decision())
+        return show_request(self.analyst, asked.id)
+
+    @property
+    def account(self):
+        (found,) = list_accounts(self.custodian)
+        return found
 
 
 def register(service, token, tmp_path, **changed):

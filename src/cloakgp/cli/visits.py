@@ -15,8 +15,11 @@ from cloakgp.cli.counting import Counting
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import DEFAULT_GAP
+from cloakgp.utils.names import DEFAULT_BAND, DEFAULT_GAP
 
+ToUnlessPlanned = Annotated[
+    Path | None, typer.Option("--to", "-o", help="Release to write; of no use with --plan.")
+]
 SAME: dict[str, bool | None] = {"auto": None, "same": True, "other": False}
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ class VisitOptions:
             help="To how many predicted sds on either side of what is predicted values are "
             "clipped; 0 clips to the bounds alone."
         ),
-    ] = 1.0
+    ] = DEFAULT_BAND
     person: options.Person = ""
     by_rows: Annotated[
         bool,
@@ -81,6 +84,13 @@ class VisitOptions:
         str, typer.Option(help="Meaning of an empty private cell, as for release.")
     ] = "refuse"
     sql: options.Sql = ""
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan",
+            help="Say what it would spend, and what it is expected to be worth; ask nothing.",
+        ),
+    ] = False
 
     def source_of(self, known: Release) -> SourceTable:
         """Return the table, with the private column of a release."""
@@ -100,8 +110,8 @@ def refine(
     *,
     release_file: options.ReleaseFile,
     visit: VisitOptions,
-    to: options.To,
     counting: Counting,
+    to: ToUnlessPlanned = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask the same rows again where a release is uncertain. Spends anew about these people.
@@ -118,8 +128,8 @@ def extend(
     *,
     release_file: options.ReleaseFile,
     visit: VisitOptions,
-    to: options.To,
     counting: Counting,
+    to: ToUnlessPlanned = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask new rows, starting from a release. Spends about the people in the table.
@@ -192,20 +202,20 @@ def _pay(
     visit: VisitOptions,
     counting: Counting,
     *,
-    to: Path,
+    to: Path | None,
     overwrite: bool,
     new_rows: bool,
 ) -> None:
     """Ask, count and write."""
     from cloakgp.cli.console import showing_warnings
+    from cloakgp.cli.plan import print_plan
     from cloakgp.cli.progress import reporting
-    from cloakgp.orders.visits import VisitOrder, make_visit
+    from cloakgp.orders.visits import VisitOrder, make_visit, plan_visit
     from cloakgp.privacy import compose
-    from cloakgp.privacy.noise_choice import check_noise, unused_delta
+    from cloakgp.privacy.noise_choice import unused_delta
     from cloakgp.report.guarantee import stated
 
     noise = texts.noise_choice(visit.noise, option="--noise")
-    check_noise(noise, epsilon=visit.epsilon, delta=visit.delta)
     if not 0 <= visit.band < float("inf"):
         raise ValueError(f"--band must be 0 or a number of sds, got {visit.band}")
     known = options.open_release(release_file)
@@ -228,6 +238,14 @@ def _pay(
         origin=counting.origin,
     )
     order.validate()
+    if visit.plan:
+        with reporting("opening the table") as reporter, showing_warnings():
+            found = plan_visit(order, reporter=reporter)
+        print_plan(found, output=known.output_name, what="later visit")
+        explain("Nothing was asked, and nothing is spent.")
+        return
+    if to is None:
+        raise ValueError("name the file of the release, -o, or say --plan")
 
     def make() -> Release:
         with reporting("opening the table", gap=DEFAULT_GAP) as reporter, showing_warnings():

@@ -186,7 +186,7 @@ class ReleasePlan(Pictured):
         return (
             *self._worth(),
             ("protected", self._protected()),
-            ("a guess", _guess_in_words(self.guess)),
+            ("a guess", guess_in_words(self.guess)),
             ("becomes public", self._public()),
             ("rows", self._rows()),
             ("model", self._model()),
@@ -491,7 +491,8 @@ def guess_of_any(epsilon: float, delta: float) -> float:
     return 1 - (1 - delta) * math.exp(-epsilon) / (1 + math.exp(-epsilon))
 
 
-def _guess_in_words(share: float) -> str:
+def guess_in_words(share: float) -> str:
+    """Return the meaning of the largest share of right guesses, in a sentence."""
     return (
         "an attacker who knows everything but one person's value, and finds two values equally "
         f"likely, will guess right at most {percent(share)} of the time. A coin guesses right 50 % "

@@ -53,7 +53,7 @@ from cloakgp.release.measurement import is_in_bands, same_groups, tables_of
 from cloakgp.release.points import complete_points
 from cloakgp.release.strategy import Strategy
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
+from cloakgp.utils.names import AUTO, DEFAULT_BAND, DEFAULT_GAP, NoiseChoice, NoiseName
 
 # What accounts note of the people in a new table.
 ALL_OTHERS = "in none of the tables before, as the caller says"
@@ -150,8 +150,7 @@ def refine(
     >>> len(first.measurements), len(second.measurements)
     (3, 4)
     """
-    if any(isinstance(one.question, MarginQuestion) for one in release.measurements):
-        refuse("kept rows again")
+    _check_kept(release)
     first = release.measurements[0].strategy
     visit = replace(_visit_of(release, X_query, settings), table=first.table)
     if visit.query is None:
@@ -162,8 +161,7 @@ def refine(
         _check_passes(release, y, settings, queried=X_query is not None)
         if not isinstance(first, StreamedStrategy):
             refuse("rows are kept")
-        if y.grouped or first.grouped:
-            refuse("groups in passes again")
+        _check_alone(first, rows=y)
         first.verify(y, question=release.measurements[0].question)
         table = RowTable.of(y, transform=release.transform, number=first.table)
         return ask_again(release, table, table.passes, visit)
@@ -281,8 +279,7 @@ def extend(
             own = Settings(epsilon=settings["epsilon"])
             _check_passes(release, rows, own, queried=X_query is not None)
     if rows is not None:
-        if is_in_bands(release.measurements):
-            refuse("passes beside bands")
+        _check_unbanded(release)
         summary = summarise(rows)
         if visit.query is None:
             visit = replace(visit, query=Query(*summary.centres(LARGEST_DEFAULT_QUERY)))
@@ -312,6 +309,7 @@ def protects_persons(release: Release) -> bool:
 def expect_extension(
     release: Release,
     X: Array,
+    X_query: Array | None = None,
     *,
     people: People = OVERLAPPING,
     **settings: Unpack[Settings],
@@ -324,6 +322,8 @@ def expect_extension(
         Of numbers, or an expected one (`Forecast.release`).
     X : array of shape (N, D)
         Public inputs of the new rows.
+    X_query : array of shape (P, D), optional
+        By default the new rows.
     people : {"overlapping", "disjoint"}
     **settings
         As for `extend`.
@@ -348,11 +348,54 @@ def expect_extension(
     groups = checked_groups(settings.get("groups"), rows=len(X))
     table = ExpectedTable(X=X, groups=groups, transform=release.transform, number=number)
     known = tables_of(release.measurements)
+    visit = _visit_of(release, X_query, settings)
     visit = replace(
-        _visit_of(release, None, settings),
-        query=Query(X=X),
+        visit,
+        query=visit.query or Query(X=X),
         table=number,
         cohorts=join_cohorts(release.cohorts, (), tables=(known, [number]), people=people),
+    )
+    return visit_table(replace(release, hyperprior=None), table, None, visit)
+
+
+def expect_refinement(
+    release: Release, X_query: Array | None = None, **settings: Unpack[Settings]
+) -> Release:
+    """Return what `refine` would, if answers were as the release predicts. Nothing is asked.
+
+    Parameters
+    ----------
+    release : Release
+        Of numbers, whose rows are held.
+    X_query : array of shape (P, D), optional
+    **settings
+        As for `refine`.
+
+    Returns
+    -------
+    Release
+        As of `expect_extension`.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> (first,) = DPGPRegressor(bounds=(-1, 1), epsilon=0.5).forecast(X)
+    >>> both = expect_refinement(first.release, epsilon=0.5, delta=0.0)
+    >>> sds = [float(each.predict_latent(X).sd.mean()) for each in (first.release, both)]
+    >>> sds[1] < sds[0]
+    True
+    """
+    first = release.measurements[0].strategy
+    assert isinstance(first, DenseStrategy)
+    table = ExpectedTable(
+        X=first.X, groups=first.groups, transform=release.transform, number=first.table
+    )
+    visit = _visit_of(release, X_query, settings)
+    visit = replace(
+        visit,
+        query=visit.query or Query(X=first.X_query, weights=first.query_weights),
+        table=first.table,
     )
     return visit_table(replace(release, hyperprior=None), table, None, visit)
 
@@ -403,7 +446,7 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
     )
     check_noise(noise, epsilon=epsilon, delta=delta)
     banded = release.likelihood.linear or release.likelihood.windowed
-    band = settings.get("band", 1.0) if banded else None
+    band = settings.get("band", DEFAULT_BAND) if banded else None
     if band is not None and not 0 < band < np.inf:
         raise ValueError(f"band must be positive and finite, or None, got {band}")
     weights, query = settings.get("query_weight"), None
@@ -590,6 +633,59 @@ def _check_whose(release: Release, *, grouped: bool, by_rows: bool) -> None:
         refuse("persons without groups")
 
 
+def check_visit(release: Release, *, new_rows: bool) -> None:
+    """Refuse a later visit that would be refused whatever the rows are.
+
+    Parameters
+    ----------
+    release : Release
+    new_rows : bool
+        Whether `extend` is to be called, or `refine`.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if not new_rows:
+        _check_kept(release)
+    if not any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
+        _check_held(release)
+        return
+    _check_passable(release)
+    if new_rows:
+        _check_unbanded(release)
+    else:
+        _check_alone(release.measurements[0].strategy)
+
+
+def _check_kept(release: Release) -> None:
+    """Refuse to ask rows again of which some were kept out by a draw."""
+    if any(isinstance(one.question, MarginQuestion) for one in release.measurements):
+        refuse("kept rows again")
+
+
+def _check_alone(strategy: Strategy, rows: Rows | None = None) -> None:
+    """Refuse to ask rows of persons in passes again."""
+    if strategy.grouped or (rows is not None and rows.grouped):
+        refuse("groups in passes again")
+
+
+def _check_unbanded(release: Release) -> None:
+    """Refuse rows in passes beside answers about bands."""
+    if is_in_bands(release.measurements):
+        refuse("passes beside bands")
+
+
+def _check_passable(release: Release) -> None:
+    """Refuse rows in passes beside answers that they add nothing to."""
+    if isinstance(release.likelihood, QuantileLikelihood | CountLikelihood):
+        refuse("cells in passes again")
+    if not isinstance(release.measurements[0].question, OutputBounds):
+        refuse("labels in passes again")
+    if not isinstance(release.fitted_prior, SparsePrior):
+        refuse("exact prior in passes")
+
+
 def _check_held(release: Release) -> None:
     """Refuse to ask held rows given answers that nothing can be added to."""
     if release.likelihood.linear:
@@ -613,12 +709,7 @@ def _check_passes(release: Release, rows: Rows, settings: Settings, *, queried: 
         )
     if not queried and settings.get("query_weight") is not None:
         raise ValueError("query_weight goes with X_query: give both")
-    if isinstance(release.likelihood, QuantileLikelihood | CountLikelihood):
-        refuse("cells in passes again")
-    if not isinstance(release.measurements[0].question, OutputBounds):
-        refuse("labels in passes again")
-    if not isinstance(release.fitted_prior, SparsePrior):
-        refuse("exact prior in passes")
+    _check_passable(release)
     if rows.n_inputs != release.n_inputs:
         raise ValueError(f"the rows have {rows.n_inputs} inputs, expected {release.n_inputs}")
     names = tuple(rows.input_names)

@@ -32,7 +32,7 @@ from cloakgp.fitting.request import FitRequest, QuantileRegression, Regression
 from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import Summary, summarise
-from cloakgp.orders.options import Order, kernel_of
+from cloakgp.orders.options import Order, SourceTable, kernel_of
 from cloakgp.orders.origin import with_left_out
 from cloakgp.orders.progress import Reporter
 from cloakgp.privacy.noise_choice import check_noise
@@ -170,7 +170,7 @@ def plan_releases(
     if model.plan_fit(known.shape, queries=known.queries).by_passes:
         yield known.tell(model.plan(known.rows, known.query))
         return
-    columns, groups = _public_columns(order, known.raw)
+    columns, groups = public_columns(order.source, known.raw)
     if isinstance(model, DPGPRegressor):
         yield from map(
             known.tell,
@@ -263,9 +263,9 @@ def estimator_of(request: FitRequest, **public: Any) -> Estimator:
     return DPGPClassifier(**parameters | {"classes": Classes.checked(list(parameters["classes"]))})
 
 
-def _public_columns(order: Order, raw: RawRows) -> tuple[RawTable, list[str] | None]:
+def public_columns(source: SourceTable, raw: RawRows) -> tuple[RawTable, list[str] | None]:
     """Return the raw public columns of the rows that are kept, and the persons of these."""
-    source, table_format = order.source, order.source.table_format
+    table_format = source.table_format
     columns = read_public(source.path, names=raw.schema.sources, table_format=table_format)
     people = (
         read_person_ids(source.path, name=source.person, table_format=table_format)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, check_missing_output
 from cloakgp.orders.origin import Origin, with_left_out
-from cloakgp.utils.names import AUTO, NoiseChoice
+from cloakgp.utils.names import AUTO, DEFAULT_BAND, NoiseChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cloakgp.data import FileRows
     from cloakgp.data.raw import RawRows
+    from cloakgp.fitting.visit_plan import VisitPlan
     from cloakgp.orders.progress import Reporter
     from cloakgp.privacy.cohorts import People
     from cloakgp.release import Release
@@ -58,7 +59,7 @@ class VisitOrder:
     epsilon: float
     delta: float = 0.0
     noise: NoiseChoice = AUTO
-    band: float | None = 1.0
+    band: float | None = DEFAULT_BAND
     new_rows: bool = True
     queries: Path | None = None
     by_rows: bool = False
@@ -75,8 +76,15 @@ class VisitOrder:
         ValueError
             In the words of options.
         """
-        from cloakgp.fitting.visits import protects_persons
+        from cloakgp.fitting.refusals import WrongKindError
+        from cloakgp.fitting.visits import check_visit, protects_persons
+        from cloakgp.privacy.noise_choice import check_noise
 
+        try:
+            check_visit(self.known, new_rows=self.new_rows)
+        except WrongKindError as error:
+            raise ValueError(str(error)) from None
+        check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)
         check_missing_output(self.source.missing_output, classes=class_names_of(self.known))
         if bool(self.person_ids) != bool(self.earlier):
             raise ValueError("--id and --earlier go together: the column, and each table before")
@@ -140,6 +148,56 @@ def make_visit(order: VisitOrder, *, reporter: Reporter) -> Release:
     except WrongKindError as error:
         raise ValueError(str(error)) from None
     return order.origin.kept_in(made)
+
+
+def plan_visit(order: VisitOrder, *, reporter: Reporter) -> VisitPlan:
+    """Plan what `make_visit` would do; the private column is not read.
+
+    Where rows without a private value are left out, which these are is public: then the plan reads
+    which cells are empty.
+
+    Parameters
+    ----------
+    order : VisitOrder
+    reporter : Reporter
+        Receives the progress.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what makes no sense.
+    """
+    from cloakgp.fitting.visit_plan import plan_visit as plan_of
+    from cloakgp.fitting.visits import protects_persons
+    from cloakgp.models.summary import summarise
+    from cloakgp.orders.estimators import public_columns
+    from cloakgp.release import DenseStrategy
+
+    order.validate()
+    known, raw = order.known, _raw_rows(order)
+    settings = _settings(order, reporter)
+    held = all(isinstance(each.strategy, DenseStrategy) for each in known.measurements)
+    X = None
+    if held and order.new_rows:
+        columns, groups = public_columns(order.source, raw)
+        encoded = raw.schema.encode(columns)
+        X, rows = encoded.X, len(encoded.X)
+        if groups is not None:
+            settings["groups"] = list(compress(groups, encoded.kept))
+    elif order.new_rows:
+        rows = summarise(_file_rows(order, raw, reporter), size=1).count
+    else:
+        rows = known.measurements[0].strategy.n_rows
+    return plan_of(
+        known,
+        X,
+        new_rows=order.new_rows,
+        rows=rows,
+        grouped=bool(order.source.person) if order.new_rows else protects_persons(known),
+        people=order.people,
+        X_query=_query_points(order),
+        **settings,
+    )
 
 
 def _ask_again(order: VisitOrder, reporter: Reporter) -> Release:

@@ -21,7 +21,7 @@ from cloakgp.service.models import (
     RequestState,
     TablePeople,
 )
-from cloakgp.utils.names import AUTO, Estimate, LinkName, TransformName
+from cloakgp.utils.names import AUTO, DEFAULT_BAND, Estimate, LinkName, TransformName
 
 
 def _zero_or_usual(delta: float) -> float:
@@ -373,6 +373,17 @@ class Choices(Message):
     )
     class_rates: list[Positive] = []
     link: LinkName | None = None
+    after: Id | None = Field(
+        default=None,
+        description="A release that is known: a later visit of its table asks the same rows again, "
+        "one of another table asks these beside. It returns a release that knows both. What "
+        "columns, kernel and stages are, the release says.",
+    )
+    band: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=DEFAULT_BAND,
+        description="Of a later visit: to how many predicted sds on either side of what is "
+        "predicted values are clipped; 0 clips to the bounds alone.",
+    )
 
 
 class PlanRequest(Message):

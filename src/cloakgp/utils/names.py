@@ -25,6 +25,8 @@ PUBLIC_PREDICTION = "public prediction"
 
 # Certified relative distance from the best design at which to stop.
 DEFAULT_GAP = 1e-3
+# To how many predicted sds on either side of what is predicted a later visit clips.
+DEFAULT_BAND = 1.0
 
 TransformName = Literal["log", "logit"]
 # With the root, that of counts, which have a likelihood of their own and no option of this name.

@@ -3,109 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copy
 
-import numpy as np
 import pytest
-from services import add_people, work_as
+from services import ONE_EPSILON, MonthlyOffice
 from sqlalchemy import select
 
 from cloakgp.ledger.accounts import open_content
 from cloakgp.report.describe import describe
-from cloakgp.service.access import Role
 from cloakgp.service.errors import InvalidError, NoRoomError, NotFoundError
 from cloakgp.service.messages import (
-    Choices,
     Combination,
-    Decision,
-    NewAccount,
-    NewRequest,
-    NewTable,
     PlanRequest,
-    PrivacyBudget,
 )
 from cloakgp.service.models import Job, Table
-from cloakgp.service.operations.accounts import list_accounts, open_account
 from cloakgp.service.operations.plans import make_plan
 from cloakgp.service.operations.releases import combine_releases
-from cloakgp.service.operations.requests import approve_request, make_request, show_request
-from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.people import SHARED
 
-ONE = Choices(epsilon=1.0, noise="laplace", stages="one", interval="off", learn="none")
-HALF = ONE.model_copy(update={"epsilon": 0.5})
+HALF = ONE_EPSILON.model_copy(update={"epsilon": 0.5})
 MONTHS = ("May", "June", "July")
-
-
-class Office:
-    """An account with a limit of ε = 1, and everybody who works with it."""
-
-    def __init__(self, service, folder, *, unit="row"):
-        self.service, self.folder, self.unit, self.schema = service, folder, unit, ""
-        tokens = add_people(service)
-        self.custodian, self.analyst, self.approver = (
-            work_as(service, tokens[role]) for role in (Role.CUSTODIAN, Role.ANALYST, Role.APPROVER)
-        )
-        open_account(
-            self.custodian,
-            NewAccount(
-                name="visitors",
-                unit=unit,
-                limit=PrivacyBudget(epsilon=1, delta=1e-6),
-                approval=PrivacyBudget(epsilon=1, delta=1e-6),
-                share=PrivacyBudget(epsilon=1, delta=1e-6),
-            ),
-        )
-
-    def write(self, name, persons, *, seed=0):
-        numbers = np.random.default_rng(seed)
-        path = self.folder / f"{name}.csv"
-        lines = [
-            f"{person},{numbers.uniform(20, 80):.1f},{numbers.uniform(10, 90):.1f}"
-            for person in persons
-        ]
-        path.write_text("person,age,minutes\n" + "\n".join(lines) + "\n")
-        return path
-
-    def add(self, name, *, persons=None, people="disjoint", named=False, seed=0):
-        persons = persons or [f"{name} {number}" for number in range(20)]
-        path = self.write(name, persons, seed=seed or sum(map(ord, name)))
-        sent = upload_table(
-            self.custodian, path.name, received=Path(copy(path, self.folder / "sent.csv"))
-        )
-        table = NewTable(
-            name=name,
-            account="visitors",
-            upload=sent.id,
-            output="minutes",
-            inputs=[] if self.schema else ["age"],
-            # Months have one schema, that of the first.
-            table_schema=self.schema,
-            bounds=(0, 100),
-            person="person" if named or self.unit == "person" else "",
-            people=people,
-        )
-        made = register_table(self.custodian, table)
-        self.schema = made.table_schema
-        return made
-
-    def ask(self, table, choices=ONE):
-        asked = make_request(
-            self.analyst, NewRequest(table=table.id, choices=choices, purpose="a month")
-        )
-        if asked.state == "waiting":
-            approve_request(self.approver, asked.id, Decision())
-        return show_request(self.analyst, asked.id)
-
-    @property
-    def account(self):
-        (found,) = list_accounts(self.custodian)
-        return found
 
 
 @pytest.fixture
 def office(service, tmp_path):
-    return Office(service, tmp_path)
+    return MonthlyOffice(service, tmp_path)
 
 
 def test_months_of_other_people_cost_each_one_month(office):
@@ -138,9 +59,11 @@ def test_room_is_held_by_cohorts(office):
     office.service.dispatcher.at_once = False
     may, june = office.add("May"), office.add("June")
     office.ask(may)
-    plan = PlanRequest(table=june.id, choices=ONE)
+    plan = PlanRequest(table=june.id, choices=ONE_EPSILON)
     assert make_plan(office.analyst, plan).releases_left == 1
-    assert make_plan(office.analyst, PlanRequest(table=may.id, choices=ONE)).releases_left == 0
+    assert (
+        make_plan(office.analyst, PlanRequest(table=may.id, choices=ONE_EPSILON)).releases_left == 0
+    )
     office.ask(june)
     assert make_plan(office.analyst, plan).releases_left == 0
     assert office.account.held == pytest.approx(1.0)
@@ -202,7 +125,7 @@ def test_people_who_came_into_a_table_later_are_found_before_anything_is_drawn(o
 
 
 def test_persons_are_protected_with_all_their_rows(service, tmp_path):
-    office = Office(service, tmp_path, unit="person")
+    office = MonthlyOffice(service, tmp_path, unit="person")
     twice = [f"p{number // 2}" for number in range(20)]
     assert office.ask(office.add("May", persons=twice)).release is not None
     others = [f"q{number // 2}" for number in range(20)]
@@ -214,7 +137,7 @@ def test_persons_are_protected_with_all_their_rows(service, tmp_path):
 
 # Releases of several tables, in one.
 
-DECLARED = ONE.model_copy(
+DECLARED = ONE_EPSILON.model_copy(
     update={
         "lengthscale": [20.0],
         "signal_variance": 100.0,

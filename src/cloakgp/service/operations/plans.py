@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from cloakgp.fitting.release_plan import ReleasePlan
+from cloakgp.fitting.visit_plan import VisitPlan
 from cloakgp.orders.estimators import plan_release
 from cloakgp.orders.options import Order
 from cloakgp.orders.progress import Reporter
+from cloakgp.orders.visits import VisitOrder, plan_visit
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plans import PlanDisplay
 from cloakgp.service.access import operation
@@ -16,6 +18,7 @@ from cloakgp.service.messages import FactView, PlanRequest, PlanView
 from cloakgp.service.models import Rules, Table
 from cloakgp.service.operations.tables import usable_table
 from cloakgp.service.orders import order_of, without_path
+from cloakgp.service.visits import visit_of
 
 
 @operation
@@ -44,7 +47,7 @@ def make_plan(work: Work, request: PlanRequest) -> PlanView:
     return PlanView(
         choices=choices,
         facts=[FactView(label=label, text=text) for label, text in plan.facts()],
-        budgets=[list(line) for line in plan.budgets()],
+        budgets=[list(line) for line in plan.budgets()] if isinstance(plan, ReleasePlan) else [],
         plan=plan.to_dict(),
         releases_left=room.account.releases_left(costs, limit=room.limit),
         mine_left=None if room.share is None else room.mine.releases_left(costs, limit=room.share),
@@ -74,6 +77,8 @@ def plot_plan(
         If there is no forecast to draw, or no such input.
     """
     table, plan = _plan(work, request)
+    if isinstance(plan, VisitPlan):
+        raise InvalidError("there is no picture of a later visit")
     try:
         display = PlanDisplay.of(plan, vary=vary, output=table.output)
         return figure_bytes(display.draw(dark=dark), suffix=suffix)
@@ -86,14 +91,25 @@ def _plan_order(order: Order, epsilons: list[float], *, approximate: bool | None
     return plan_release(order, epsilons=epsilons or None, reporter=quiet, approximate=approximate)
 
 
-def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan]:
+def _plan_visit(order: VisitOrder) -> VisitPlan:
+    return plan_visit(order, reporter=Reporter(show=lambda _: None))
+
+
+def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan | VisitPlan]:
+    settings, planning = work.service.settings, work.service.planning
+    order: Order | VisitOrder
     with work.database.reading() as session:
         table = usable_table(session, request.table)
-    order = order_of(table, request.choices, settings=work.service.settings)
+        if request.choices.after is None:
+            order = order_of(table, request.choices, settings=settings)
+        else:
+            order = visit_of(session, table, request.choices, settings=settings)
 
-    def make() -> ReleasePlan:
+    def make() -> ReleasePlan | VisitPlan:
         try:
-            return work.service.planning.call(
+            if isinstance(order, VisitOrder):
+                return planning.call(_plan_visit, work.stopped, order)
+            return planning.call(
                 _plan_order,
                 work.stopped,
                 order,

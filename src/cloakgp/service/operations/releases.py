@@ -20,7 +20,6 @@ from sqlalchemy.orm import Session
 
 from cloakgp.data.limits import ReadingLimits
 from cloakgp.data.schema import table_suffix
-from cloakgp.ledger import schema
 from cloakgp.ledger.accounts import open_content
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.orders.predictions import TablePredictions, check_exposure
@@ -46,8 +45,11 @@ from cloakgp.service.messages import (
     PredictRequest,
     ReleaseView,
     SectionView,
+    TableView,
 )
 from cloakgp.service.models import MadeRelease, Table, TablePeople
+from cloakgp.service.operations.tables import view_of_table
+from cloakgp.service.visits import content_of, differs, people_of, tables_of
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate
 
@@ -84,7 +86,7 @@ def show_release(work: Work, release: Id) -> ReleaseView:
 def download_release(work: Work, release: int) -> bytes:
     """Return the file of a release."""
     with work.database.reading() as session:
-        return _content(session, _row(session, release).digest)
+        return content_of(session, _row(session, release).digest)
 
 
 @operation
@@ -106,8 +108,8 @@ def combine_releases(work: Work, chosen: Combination) -> bytes:
     with work.database.reading() as session:
         rows = [_row(session, release) for release in dict.fromkeys(chosen.releases)]
         tables = [row.request.table for row in rows]
-        contents = [_content(session, row.digest) for row in rows]
-    said = _people_of(tables)
+        contents = [content_of(session, row.digest) for row in rows]
+    said = people_of(tables)
     if len(rows) < 2:
         raise InvalidError("name two different releases at least")
     if chosen.people == DISJOINT and said != DISJOINT:
@@ -221,7 +223,7 @@ def predict_table(
         As of `cloakgp.service.confined.Confinement`.
     """
     with work.database.reading() as session:
-        content = _content(session, _row(session, release).digest)
+        content = content_of(session, _row(session, release).digest)
     try:
         return work.service.predicting.call(
             _predict,
@@ -278,13 +280,33 @@ def plot_release(
         raise InvalidError(str(error)) from None
 
 
+def tables_to_ask(work: Work, release: int) -> list[tuple[TableView, bool]]:
+    """Return the tables that a later visit may ask, and of each whether it is the same rows again.
+
+    Parameters
+    ----------
+    work : Work
+    release : int
+    """
+    with work.database.reading() as session:
+        first, *later = tables_of(session, _row(session, release))
+        asked = {table.id for table in later}
+        query = select(Table).where(Table.withdrawn.is_(None)).order_by(Table.name)
+        alike = [
+            (view_of_table(table), table.id == first.id)
+            for table in session.scalars(query)
+            if table.id not in asked and not differs(first, table)
+        ]
+    return sorted(alike, key=lambda one: not one[1])
+
+
 def open_release(work: Work, release: int) -> Release:
     """Return a release itself."""
     with work.database.reading() as session:
         digest = _row(session, release).digest
 
         def load() -> Release:
-            made = open_content(_content(session, digest))
+            made = open_content(content_of(session, digest))
             # Jobs make no other kind.
             assert isinstance(made, Release)
             return made
@@ -296,21 +318,6 @@ def open_release(work: Work, release: int) -> Release:
 
 def _row(session: Session, release: int) -> MadeRelease:
     return row_of(session, MadeRelease, release, called="release")
-
-
-def _content(session: Session, digest: str) -> bytes:
-    table = schema.releases
-    query = select(table.c.content).where(table.c.digest == digest)
-    content: bytes = session.execute(query).scalar_one()
-    return content
-
-
-def _people_of(tables: list[Table]) -> TablePeople:
-    """Return what custodians have said of the people of tables."""
-    cohorts = {(table.account, table.cohort) for table in tables}
-    accounts = {table.account for table in tables}
-    apart = len(cohorts) == len(tables) and len(accounts) == 1
-    return "disjoint" if apart and all(table.cohort for table in tables) else "overlapping"
 
 
 def _combine(contents: list[bytes], *, people: TablePeople) -> bytes:

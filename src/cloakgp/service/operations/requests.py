@@ -26,6 +26,7 @@ from cloakgp.service.models import (
 from cloakgp.service.operations.jobs import NO_LONGER, view_of_job
 from cloakgp.service.operations.tables import usable_table
 from cloakgp.service.orders import order_of
+from cloakgp.service.visits import visit_of
 
 NO_ROOM = "the account's limit leaves no room for this"
 
@@ -46,14 +47,18 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
     ConflictError
         If the table is withdrawn, or the key belongs to another request.
     InvalidError
-        If the choices make no sense.
+        If the choices make no sense, or a later visit does not go with its release.
     NoRoomError
         If the account's limit, or the analyst's share, leaves no room.
     NotFoundError
     """
+    settings = work.service.settings
     with work.database.reading() as session:
         table = usable_table(session, new.table)
-    order_of(table, new.choices, settings=work.service.settings)
+        if new.choices.after is None:
+            order_of(table, new.choices, settings=settings)
+        else:
+            visit_of(session, table, new.choices, settings=settings)
     choices = new.choices.model_dump(mode="json")
     with work.database.writing() as session:
         rules = lock_rules(session, table.account)

@@ -68,7 +68,11 @@ NUMBERS = (
     "overdispersion",
     "mean",
     "inducing",
+    "after",
+    "band",
 )
+# Of these, whole ones.
+WHOLE = ("inducing", "after")
 LISTS = ("lengthscale", "class_rates", "quantiles")
 WORDS = ("noise", "criterion", "learn", "stages", "interval", "transform", "link", "exposure")
 Fields = FormData | QueryParams
@@ -216,7 +220,7 @@ def choices_of(fields: Fields) -> Choices:
         elif text:
             called = FIELD_NAMES.get(name, name.replace("_", " "))
             number = number_of(text, called=called, field=name)
-            values[name] = int(number) if name == "inducing" and number == int(number) else number
+            values[name] = int(number) if name in WHOLE and number == int(number) else number
     for name in LISTS:
         if numbers := numbers_of(fields, name, called=name.replace("_", " ")):
             values[name] = numbers

@@ -80,14 +80,15 @@ class Planned:
     @property
     def forecasts(self) -> list[dict[str, Any]]:
         """The forecasts of budgets."""
-        return [] if self.plan is None else self.plan.plan["forecasts"]
+        # A later visit has none.
+        return [] if self.plan is None else self.plan.plan.get("forecasts", [])
 
     @property
     def unfinished(self) -> bool:
         """Whether the full plan tells more of this budget's error."""
         if self._own is not None:
             return bool(self._own["within"])
-        return self.plan is not None and bool(self.plan.plan["no_forecast"] == NOT_AT_ONCE)
+        return self.plan is not None and self.plan.plan.get("no_forecast") == NOT_AT_ONCE
 
     @property
     def headline(self) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copyfileobj
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import APIRouter
@@ -32,6 +33,7 @@ from cloakgp.service.pages.base import (
     Page,
     PageRoute,
     RowsForm,
+    go_to,
     varied,
 )
 from cloakgp.service.pages.fields import distribution_of, number_of, text_of
@@ -137,8 +139,20 @@ def show_release(page: Page, release: Id) -> Response:
         above=text_of(fields, "above"),
         counts=made.likelihood.windowed,
         exposure=text_of(fields, "exposure"),
+        visited=releases.tables_to_ask(work, release) if page.actor.may("make_request") else (),
         problem="",
     )
+
+
+@router.get("/releases/{release}/visit", name="page: later visit")
+def show_visit(page: Page, release: Id, table: Id) -> Response:
+    """Show the cost of a later visit, before its request."""
+    given = [
+        (name, text)
+        for name in ("epsilon", "delta", "noise", "band", "exposure")
+        if (text := text_of(page.request.query_params, name))
+    ]
+    return go_to(f"/tables/{table}/request?{urlencode([('after', release), *given])}")
 
 
 @router.get("/releases/{release}/answer", name="page: prediction alone")
