@@ -120,3 +120,31 @@ def test_what_makes_no_sense_is_refused(
     assert made.exit_code == 1
     assert said in " ".join(made.output.split())
     assert not (folder / "out.cloak").exists()
+
+
+def test_new_rows_name_their_exposures(folder: Path) -> None:
+    """Without them each would have been counted in exposure 1."""
+    assert release("people.csv", "--counts", "--exposure", "years").exit_code == 0
+    again = ["people.csv", "--epsilon", "5", "-o", "both.cloak"]
+    refused = CliRunner().invoke(app, ["extend", "out.cloak", *again])
+    assert refused.exit_code == 1
+    assert "--exposure" in refused.output
+    refused = CliRunner().invoke(app, ["refine", "out.cloak", *again, "--exposure", "years"])
+    assert "keep their exposures" in refused.output
+    assert not (folder / "both.cloak").exists()
+    made = CliRunner().invoke(app, ["extend", "out.cloak", *again, "--exposure", "years"])
+    assert made.exit_code == 0, made.output
+    years = pd.read_csv(folder / "people.csv")["years"]
+    for each in (load(folder / "both.cloak").measurements[place].strategy for place in (0, -1)):
+        np.testing.assert_array_equal(each.row_exposure, years)
+
+
+def test_other_outputs_have_no_exposures() -> None:
+    usual = ["--output", "visits", "--inputs", "age", "--bounds", "0", "40", "-o", "out.cloak"]
+    assert (
+        CliRunner().invoke(app, ["release", "people.csv", *usual, "--epsilon", "5"]).exit_code == 0
+    )
+    words = ["people.csv", "--epsilon", "5", "-o", "both.cloak", "--exposure", "years"]
+    refused = CliRunner().invoke(app, ["extend", "out.cloak", *words])
+    assert refused.exit_code == 1
+    assert "is about other outputs" in refused.output

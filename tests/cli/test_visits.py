@@ -244,3 +244,26 @@ def test_ids_of_people_are_compared_and_not_kept():
     assert b"q17" not in Path("apart.cloak").read_bytes()
     alone = run(*ask, "-o", "y.cloak")
     assert "--id and --earlier go together" in " ".join(alone.output.split())
+
+
+def test_a_visit_is_planned_without_asking():
+    """No file is written, no ledger has a charge, and what is said is what the visit then does."""
+    done("ledger", "init", "--ledger", "people.db")
+    done("ledger", "limit", "staff", "--epsilon", 3, "--delta", 1e-2, "--ledger", "people.db")
+    counted = ["--ledger", "people.db", "--account", "staff"]
+    first("--noise", "laplace", *counted)
+    visit = ["others.csv", "--epsilon", 1, "--noise", "laplace"]
+    told = " ".join(done("extend", "first.cloak", *visit, "--plan", *counted).output.split())
+    assert "Nothing was asked, and nothing is spent." in told
+    assert "charges: 1" in done("ledger", "show", "--ledger", "people.db").output
+    refused = run("extend", "first.cloak", *visit, *counted)
+    assert refused.exit_code == 1
+    assert "-o, or say --plan" in refused.output
+    done("extend", "first.cloak", *visit, "-o", "both.cloak", *counted)
+    both = Release.load("both.cloak")
+    assert both.guarantee.pure_epsilon == pytest.approx(2)
+    assert "at most ε = 2, with no δ for a person who is in all tables" in told
+    again = done("refine", "first.cloak", "people.csv", *visit[1:], "--plan").output
+    assert "40, those that were asked before" in " ".join(again.split())
+    apart = done("extend", "first.cloak", *visit, "--people", "disjoint", "--plan").output
+    assert "as nobody is in both" in " ".join(apart.split())

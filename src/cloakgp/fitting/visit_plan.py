@@ -18,7 +18,7 @@ from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query, query_shares
 from cloakgp.fitting.visits import Settings, expect_extension, expect_refinement
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.accounting import compose
+from cloakgp.privacy.accounting import compose, compose_parallel
 from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING, People
 from cloakgp.privacy.noise_choice import noises_for
 from cloakgp.release import DenseStrategy, Release
@@ -215,9 +215,9 @@ def plan_visit(
         grouped=grouped,
         people=people,
         spent=spent,
-        together=(spent, *visits)
-        if people == DISJOINT
-        else tuple(compose(spent, each) for each in visits),
+        together=tuple(
+            (compose_parallel if people == DISJOINT else compose)(spent, each) for each in visits
+        ),
         before=before,
         after=after,
     )

@@ -530,6 +530,34 @@ def test_counts_are_asked_for_and_predicted(visit, table, service, tokens, tmp_p
     assert float(rows[2].split(",")[-1]) == pytest.approx(share / 100, abs=5.1e-5)
 
 
+def test_more_is_asked_given_a_release(visit, release):
+    """From its page, over the cost of both, to a release of two visits."""
+    analyst, reader = visit(Role.ANALYST), visit(Role.READER)
+    number = release.rpartition("/")[2]
+    (form,) = [
+        each
+        for each in Page(analyst.get(release).text).forms
+        if each["attributes"].get("action") == f"{release}/visit"
+    ]
+    assert {"table", "epsilon", "delta"} <= set(form["fields"])
+    assert f"{release}/visit" not in reader.get(release).text
+    asked = {"table": "1", "epsilon": "0.3", "delta": ""}
+    page = analyst.get(f"{release}/visit", params=asked)
+    assert page.url.path == "/tables/1/request"
+    told = " ".join(page.text.split())
+    assert "Request a later visit of height" in told
+    assert "on top of (ε, δ) =" in told or "on top of ε = 0.5" in told
+    assert "after this visit" in told
+    fields = {"after": number, "epsilon": "0.3", "purpose": "a further test"}
+    made = analyst.send("/tables/1/request", fields)
+    assert f'<a href="{release}">release {number}</a>' in made.text
+    second = re.search(r'href="(/releases/\d+)"(?! *>release)[^>]*>See the release', made.text)[1]
+    assert second != release
+    assert "asked 2 times" in analyst.get(second).text
+    refused = analyst.send("/tables/1/request", fields | {"inputs": "age"})
+    assert "takes these from the release: inputs" in html.unescape(refused.text)
+
+
 def test_a_table_is_predicted(visit, release):
     reader = visit(Role.READER)
     files = {"file": ("new.csv", b"age\n5\n10\n", "text/csv")}
