@@ -262,7 +262,7 @@ def test_a_visit_is_planned_without_asking():
     done("extend", "first.cloak", *visit, "-o", "both.cloak", *counted)
     both = Release.load("both.cloak")
     assert both.guarantee.pure_epsilon == pytest.approx(2)
-    assert "at most ε = 2, with no δ for a person who is in all tables" in told
+    assert "at most ε = 2, with no δ, for a person who is in all tables" in told
     again = done("refine", "first.cloak", "people.csv", *visit[1:], "--plan").output
     assert "40, those that were asked before" in " ".join(again.split())
     apart = done("extend", "first.cloak", *visit, "--people", "disjoint", "--plan").output

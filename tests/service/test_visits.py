@@ -92,7 +92,7 @@ def test_a_plan_states_what_both_cost_and_reads_no_private_cell(office):
     assert plan.plan["guess"] == pytest.approx((1 + made.guarantee.delta_at(0.0)) / 2, abs=1e-9)
     assert plan.plan["error_after"] < plan.plan["error_before"]
     facts = {each.label: each.text for each in plan.facts}
-    assert "at most ε = 1, with no δ for a person who is in all tables" in facts["protected"]
+    assert "at most ε = 1, with no δ, for a person who is in all tables" in facts["protected"]
     assert plan.releases_left == 1
     with pytest.raises(InvalidError, match="no picture"):
         plot_plan(office.analyst, request, vary=[], suffix=".png")

@@ -133,7 +133,7 @@ class VisitPlan:
         prices = "" if pure else f" {PRICES}"
         whom = "who is in all tables" if self.new_rows else "of the table"
         return (
-            f"{unit}. This visit spends {visit} on top of {known}: at most {both} for a person "
+            f"{unit}. This visit spends {visit}, on top of {known}: at most {both}, for a person "
             f"{whom}.{prices}"
         )
 
