@@ -73,12 +73,21 @@ class ForbiddenError(ServiceError):
 
 
 class NotFoundError(ServiceError):
-    """There is no such row, or the caller may not see it."""
+    """There is no such row, or the caller may not see it.
+
+    Parameters
+    ----------
+    called : str
+        What it is.
+    field : str
+        Of a form, in which it was named.
+    """
 
     status, kind = 404, "not-found"
 
-    def __init__(self, called: str) -> None:
+    def __init__(self, called: str, *, field: str = "") -> None:
         super().__init__(f"there is no such {called}")
+        self.fields = {field: str(self)} if field else {}
 
 
 class ConflictError(ServiceError):

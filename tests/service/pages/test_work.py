@@ -648,6 +648,42 @@ def test_people_who_cannot_be_added(visit, fields, told):
     answer = visit(Role.ADMINISTRATOR).send("/people", fields)
     assert answer.status_code in (409, 422)
     assert told in answer.text
+    field = "roles" if "role" in told else "name"
+    assert_wrong(answer, field, within=("input", "fieldset"))
+    # What was sent is there to be mended.
+    if fields["name"]:
+        assert f'value="{fields["name"]}"' in answer.text
+        ticked = [each for each in Page(answer.text).of("input") if "checked" in each]
+        known = set(fields["roles"]) & {str(role) for role in Role}
+        assert {each["value"] for each in ticked} == known
+
+
+def assert_wrong(answer, field, within=("input",)):
+    """What is wrong is said at a field, and linked from the top."""
+    page = Page(answer.text)
+    (found,) = [each for each in page.of(*within) if each.get("id") == field]
+    assert found["aria-invalid"] == "true"
+    assert f"{field}-wrong" in found["aria-describedby"].split()
+    assert f'href="#{field}"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "field"),
+    [
+        ("tokens", {"label": "x" * 2000, "days": "7"}, "label"),
+        ("tokens", {"label": "laptop", "days": "a week"}, "days"),
+        ("tokens", {"label": "laptop", "days": "0"}, "days"),
+        ("", {"roles": ["king"]}, "roles"),
+    ],
+)
+def test_what_is_wrong_with_a_person_is_said_at_its_field(visit, path, fields, field):
+    admin = visit(Role.ADMINISTRATOR)
+    here = admin.send("/people", {"name": "Nora", "roles": ["reader"]}).url.path
+    answer = admin.send(f"{here}/{path}".rstrip("/"), fields)
+    assert answer.status_code == 422
+    assert_wrong(answer, field, within=("input", "fieldset"))
+    if "label" in fields:
+        assert fields["label"] in answer.text
 
 
 @pytest.mark.usefixtures("table")
@@ -677,12 +713,19 @@ def test_limits_and_rules_are_changed(visit):
     assert custodian.send(f"{here}/share", share).url.path == here
     for path, fields, told in (
         ("limit", {"limit_epsilon": "5"}, "reason"),
-        ("limit", {"limit_epsilon": "x", "reason": "a"}, "ε must be a number"),
-        ("share", {"person": "nobody"}, "no such person"),
+        ("limit", {"limit_epsilon": "x", "reason": "a"}, "limit_epsilon"),
+        ("rules", {"approval_epsilon": "-1"}, "approval_epsilon"),
+        ("rules", {"share_epsilon": "1", "share_delta": "2"}, "share_delta"),
+        ("share", {"person": "nobody", "own_epsilon": "1"}, "person"),
+        ("share", {"person": "analyst", "own_epsilon": "much"}, "own_epsilon"),
     ):
         answer = custodian.send(f"{here}/{path}", fields)
         assert answer.status_code in (404, 422)
-        assert told in answer.text
+        assert_wrong(answer, told)
+        for name, value in fields.items():
+            assert {"name": name, "value": value}.items() <= next(
+                each for each in Page(answer.text).of("input") if each.get("name") == name
+            ).items()
     assert "change_limit" not in visit(Role.ANALYST).get(here).text
     assert "New limit" not in visit(Role.ANALYST).get(here).text
 

@@ -150,7 +150,7 @@ def set_share(
         rules = lock_rules(session, account)
         analyst = session.scalar(select(Person).where(Person.name == person))
         if analyst is None:
-            raise NotFoundError("person")
+            raise NotFoundError("person", field="person")
         before = share_of(session, rules, analyst.id) or EVERYTHING
         if is_more(before, pair_of(budget or rules_of(rules).share, EVERYTHING)):
             check_apart(session, work.actor.id, account)

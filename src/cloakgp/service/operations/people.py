@@ -194,9 +194,11 @@ def show_me(work: Work) -> Me:
 def create_person(session: Session, new: NewPerson) -> Person:
     """Add a person, for the host of the service."""
     if new.name.startswith(ERASED):
-        raise InvalidError(f"{ERASED} is no name of a person: choose another")
+        told = f"{ERASED} is no name of a person: choose another"
+        raise InvalidError(told, fields={"name": told})
     if session.scalar(select(Person).where(Person.name == new.name)) is not None:
-        raise ConflictError("there is a person of that name")
+        told = "there is a person of that name"
+        raise ConflictError(told, fields={"name": told})
     person = Person(name=new.name, roles=_check_roles(new.roles))
     session.add(person)
     session.flush()
@@ -227,9 +229,8 @@ def erase_name(session: Session, person: Person) -> None:
 def _check_roles(roles: Sequence[Role]) -> list[str]:
     chosen = sorted(set(roles))
     if Role.ADMINISTRATOR in chosen and len(chosen) > 1:
-        raise InvalidError(
-            "an administrator has no other role: the person who gives roles sees no data"
-        )
+        told = "an administrator has no other role: the person who gives roles sees no data"
+        raise InvalidError(told, fields={"roles": told})
     return [str(role) for role in chosen]
 
 

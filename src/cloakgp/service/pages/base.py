@@ -244,6 +244,11 @@ def varied(page: PageRequest) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
+def given_in(page: PageRequest) -> FormData:
+    """Return the fields that were sent with a form, for the page that shows them again."""
+    return page.fields if isinstance(page, FormRequest) else FormData()
+
+
 def go_to(path: str) -> RedirectResponse:
     """Return a redirection of the browser to another page."""
     return RedirectResponse(path, status_code=303)

@@ -13,7 +13,15 @@ from cloakgp.service.context import Work
 from cloakgp.service.errors import NotFoundError
 from cloakgp.service.messages import Id, NewAccount, NewLimit, NewRules, ProposalView, TableView
 from cloakgp.service.operations import accounts, proposals, tables
-from cloakgp.service.pages.base import Form, FormRequest, Page, PageRequest, PageRoute, attempt
+from cloakgp.service.pages.base import (
+    Form,
+    FormRequest,
+    Page,
+    PageRequest,
+    PageRoute,
+    attempt,
+    given_in,
+)
 from cloakgp.service.pages.fields import budget_of
 
 router = APIRouter(route_class=PageRoute)
@@ -160,5 +168,6 @@ def _account_page(
         account=named[0],
         tables=[table for table in _tables(page, work) if table.account == account],
         proposals=[each for each in _waiting(page, work) if each.account == account],
+        given=given_in(page),
         problem=problem,
     )

@@ -28,6 +28,7 @@ from cloakgp.service.pages.base import (
     PageRequest,
     PageRoute,
     attempt,
+    given_in,
     go_to,
 )
 from cloakgp.service.pages.glossary import ROLES
@@ -144,7 +145,8 @@ def _roles(form: FormRequest) -> list[Role]:
     try:
         return [Role(str(each)) for each in form.fields.getlist("roles")]
     except ValueError:
-        raise InvalidError("choose from the roles of the list") from None
+        told = "choose from the roles of the list"
+        raise InvalidError(told, fields={"roles": told}) from None
 
 
 def _people_page(
@@ -158,6 +160,8 @@ def _people_page(
         people=shown,
         last=last and last.name,
         roles=ROLES,
+        given=given_in(page),
+        chosen=[] if not isinstance(page, FormRequest) else page.fields.getlist("roles"),
         problem=problem,
     )
 
@@ -179,6 +183,7 @@ def _person_page(
         roles=ROLES,
         days=work.service.settings.token_days,
         provider=work.service.settings.provider,
+        given={} if issued else given_in(page),
         problem=problem,
         issued=issued,
     )
