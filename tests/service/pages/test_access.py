@@ -42,6 +42,7 @@ SEEN = {
     "/releases/1/answer": "predict_release",
     "/releases/1/picture": "plot_release",
     "/releases/1/page": "page_release",
+    "/releases/1/visit?table=1&epsilon=0.5": "make_request",
     "/ledger": "list_entries",
     "/events": "list_events",
     "/people": "list_people",

@@ -147,6 +147,7 @@ def show_release(page: Page, release: Id) -> Response:
 @router.get("/releases/{release}/visit", name="page: later visit")
 def show_visit(page: Page, release: Id, table: Id) -> Response:
     """Show the cost of a later visit, before its request."""
+    page.work("make_request")
     given = [
         (name, text)
         for name in ("epsilon", "delta", "noise", "band", "exposure")
