@@ -135,6 +135,10 @@ def test_a_custodians_ledger_counts(folder):
         (["--lengthscale", "3"], "--lengthscale has no meaning"),
         (["--schema", "people.schema.json"], "by --inputs or by --schema"),
         (["--inputs", "age,height"], "no public one"),
+        (["--person", "who"], "--person goes with --rows-of-person"),
+        (["--sites-of-person", "1"], "--person goes with --rows-of-person"),
+        (["--person", "age", "--rows-of-person", "2"], "and no more"),
+        (["--person", "who", "--rows-of-person", "2", "--sites-of-person", "3"], "1 to 2 sites"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(changed, message, folder):
@@ -159,6 +163,33 @@ def test_categories_come_by_a_schema(folder):
     assert release.schema.sources == ("age", "sex")
     raw = pd.DataFrame({"age": [30], "sex": ["f"]})
     assert release.predict(raw).shape == (1,)
+
+
+def test_all_rows_of_a_person_are_protected_together():
+    for name in ("north", "south"):
+        table = pd.read_csv(f"{name}.csv")
+        who = [f"{name} {number // 3}" for number in range(30)]
+        table.assign(who=who).to_csv(f"{name}.csv", index=False)
+    done(*PLAN, "--person", "who", "--rows-of-person", "3", "--sites-of-person", "1")
+    told = done("show", "shared")
+    assert "all rows of a person by who, up to 3 at a site; nobody is at two sites" in told
+    for _ in range(3):
+        assert all("Error" not in told for told in step())
+        run("collect", "shared", "-o", "release.cloak")
+    told = done("collect", "shared")
+    assert "if nobody has rows at two of the custodians" in told
+    shown = " ".join(CliRunner().invoke(app, ["show", "release.cloak"]).output.split())
+    assert "at least 20 people with up to 3 rows each" in shown
+
+
+def test_a_person_with_too_many_rows_is_refused(folder):
+    table = pd.read_csv("north.csv")
+    table.assign(who="somebody").to_csv("north.csv", index=False)
+    done(*PLAN, "--person", "who", "--rows-of-person", "3")
+    result = answer("north")
+    assert result.exit_code != 0
+    assert "30 rows at one site, and the plan allows 3" in " ".join(result.output.split())
+    assert not (folder / "shared" / "sites").exists()
 
 
 def test_several_processes_on_one_machine(folder):

@@ -314,7 +314,7 @@ def test_a_site_with_other_columns_is_refused(tmp_path):
         Site("south", rows_of(2), ward.exchange, tmp_path / "south").step()
     grouped = ArrayRows(np.zeros((3, 1)), np.zeros(3), groups=["a", "a", "b"])
     with pytest.raises(CustodiansError, match="each on its own"):
-        Site("west", grouped, ward.exchange, tmp_path / "west")
+        Site("west", grouped, ward.exchange, tmp_path / "west").step()
 
 
 def test_another_roster_is_refused(tmp_path):

@@ -167,8 +167,12 @@ class Refusing:
         ({"count": 5}, ValueError, "changed"),
         ({"bound": replace(bound_of(GAUSSIAN), longest=0.5)}, ValueError, "changed"),
         ({"bound": replace(bound_of(GAUSSIAN), chunk_rows=2)}, ValueError, "changed"),
-        ({"bound": replace(bound_of(GAUSSIAN), group_rows=2)}, ValueError, "each on its own"),
-        ({"bound": replace(bound_of(GAUSSIAN), together=2)}, ValueError, "each on its own"),
+        # Whose rows they are is not told.
+        ({"bound": replace(bound_of(GAUSSIAN), group_rows=2)}, TypeError, "number of a group"),
+        ({"bound": replace(bound_of(GAUSSIAN), places=2)}, ValueError, "at several"),
+        ({"bound": replace(bound_of(GAUSSIAN), group_rows=2, places=0)}, ValueError, "at several"),
+        # Entries of one row move answers further together than each.
+        ({"bound": replace(bound_of(GAUSSIAN), together=2)}, ValueError, "changed"),
         ({"bound": replace(bound_of(GAUSSIAN), answers=2)}, TypeError, "float64"),
         ({"epsilon": -1.0}, ValueError, "epsilon"),
         ({"question": OutputBounds(2.0, 1.0)}, ValueError, "bounds"),
@@ -207,7 +211,7 @@ def test_a_share_is_charged_as_the_whole_noise():
 
 def test_the_answers_of_several_custodians_state_all_of_the_noise():
     class Elsewhere:
-        noise_ratio = 1.25
+        noise_ratio, places = 1.25, 1
 
         def noisy_sums(self, _, **__):
             return np.arange(3, dtype=np.int64)
@@ -219,3 +223,144 @@ def test_the_answers_of_several_custodians_state_all_of_the_noise():
     assert found.guarantee == alone.guarantee
     with pytest.raises(ValueError, match="insecure_seed"):
         ask_chunks(Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET, insecure_seed=1)
+
+
+def test_noise_is_for_all_custodians_at_whom_a_group_may_be():
+    class Elsewhere:
+        noise_ratio, places = 1.0, 2
+
+        def noisy_sums(self, _, *, bound, **__):
+            # Nobody knows in how many chunks their rows are: each row in its own.
+            assert (bound.places, bound.chunks) == (2, ROWS)
+            return np.arange(3, dtype=np.int64)
+
+    bound = replace(bound_of(GAUSSIAN), group_rows=3)
+    with pytest.raises(ValueError, match="more custodians than noise is for"):
+        ask_chunks(Elsewhere(), waves, bound=bound, question=BOUNDS, **BUDGET)
+    found = ask_chunks(
+        Elsewhere(), waves, bound=replace(bound, places=2), question=BOUNDS, **BUDGET
+    )
+    grouped = PrivateChunks(np.zeros(ROWS), groups=np.arange(ROWS))
+    alone = ask_chunks(grouped, waves, bound=bound, question=BOUNDS, **BUDGET)
+    assert found.noise_sd == pytest.approx(2 * alone.noise_sd, rel=1e-9)
+    assert found.guarantee.mu == pytest.approx(alone.guarantee.mu, rel=1e-12)
+
+
+# Groups, whose rows are at two sites.
+
+# Of a site four rows, and of another five; the group of many is at both, the last at one.
+OWNERS = ((0, 0, 1, 2), (0, 1, 0, 0, 3))
+LENGTHS = ((1.0, 1.0, 1.0, 1.0), (0.5, 1.0, 0.5, 1.0, 2.0))
+
+
+def alike(X):
+    """Two questions about rows whose columns all point the same way, as a group moves most by."""
+    lengths = np.concatenate(LENGTHS)[X[:, 0].astype(int)]
+    return np.vstack([0.6 * lengths, 0.8 * lengths])
+
+
+def bound_of_groups(noise, **changed):
+    # Of each site alone: two rows of length 1, three of 0.5, 0.5 and 1, or one of 2.
+    longest = {GAUSSIAN: 2.0, LAPLACE: 2.8}[noise]
+    bound = StrategyBound(
+        answers=2,
+        longest=longest,
+        chunk_rows=ROWS,
+        count=ROWS,
+        group_rows=3,
+        chunks=ROWS,
+        noise=noise,
+        places=2,
+    )
+    return replace(bound, **changed)
+
+
+def site_of_groups(outputs, which, *, cuts=(), renumbered=0):
+    first = len(OWNERS[0]) * which
+    size = len(OWNERS[which])
+    rows = OffsetChunks(
+        outputs[first : first + size], cuts=cuts, groups=np.array(OWNERS[which]) + renumbered
+    )
+    object.__setattr__(rows, "first", float(first))
+    return rows, size
+
+
+def integers_of_groups(outputs, drawn, *, noise, renumbered=7, **changed):
+    """As above, of groups of which each site has its own numbers."""
+    drawn.clear()
+    for which, cuts in enumerate([(1,), (1, 3)]):
+        rows, size = site_of_groups(outputs, which, cuts=cuts, renumbered=which * renumbered)
+        ask_share(
+            rows,
+            alike,
+            bound=bound_of_groups(noise, **changed),
+            question=BOUNDS,
+            **BUDGET,
+            count=size,
+            sharers=2,
+            hide=lambda hidden: hidden,
+        )
+    [(_, scale, sensitivity, _), other] = drawn
+    assert other[1:3] == (scale, sensitivity)
+    return drawn[0][0] + drawn[1][0], sensitivity
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_no_group_moves_the_sum_of_all_sites_beyond_the_sensitivity(noise, drawn):
+    """Whatever all rows of a group were and become, at both of its sites."""
+    owners = np.concatenate(OWNERS)
+    rng, moves = np.random.default_rng(0), []
+    extremes = (BOUNDS.lo, BOUNDS.hi, 1e300, -1e300, 1 / 3)
+    for group in range(4):
+        rows = np.flatnonzero(owners == group)
+        for trial in range(12):
+            before = rng.uniform(BOUNDS.lo, BOUNDS.hi, size=ROWS)
+            after = before.copy()
+            if trial == 0:
+                before[rows], after[rows] = BOUNDS.lo, BOUNDS.hi
+            else:
+                before[rows] = rng.choice(extremes, size=len(rows))
+                after[rows] = rng.choice(extremes, size=len(rows))
+            one, told = integers_of_groups(before, drawn, noise=noise)
+            other, _ = integers_of_groups(after, drawn, noise=noise)
+            steps = [int(each) for each in one - other]
+            moved = sum(map(abs, steps))
+            moves.append(moved if noise is LAPLACE else sum(each**2 for each in steps) ** 0.5)
+    assert told * (1 - 1e-6) < max(moves) <= told
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_noise_for_one_site_alone_would_be_found(noise, drawn):
+    """The mutation: a promise that nobody is at two sites, where somebody is."""
+    owners = np.concatenate(OWNERS)
+    lo, hi = (np.where(owners == 0, end, 0.0) for end in (BOUNDS.lo, BOUNDS.hi))
+    one, told = integers_of_groups(lo, drawn, noise=noise, places=1)
+    other, _ = integers_of_groups(hi, drawn, noise=noise, places=1)
+    steps = [int(each) for each in one - other]
+    moved = sum(map(abs, steps)) if noise is LAPLACE else sum(each**2 for each in steps) ** 0.5
+    assert moved > 1.9 * told
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"group_rows": 2}, {"longest": 1.9}, {"chunks": 1}],
+)
+def test_a_site_verifies_its_own_groups(changed):
+    """Three rows of one group, in two chunks, of lengths that add up to 2."""
+    rows, size = site_of_groups(np.zeros(ROWS), 1, cuts=(1, 3))
+    with (
+        tallied() as tally,
+        counted_by(Refusing()),
+        pytest.raises(ValueError, match="changed"),
+    ):
+        ask_share(
+            rows,
+            alike,
+            bound=bound_of_groups(GAUSSIAN, **changed),
+            question=BOUNDS,
+            **BUDGET,
+            count=size,
+            sharers=2,
+            hide=lambda hidden: hidden,
+        )
+    assert not tally

@@ -196,13 +196,14 @@ def add_custodians(service, *names):
     return dict(zip(names, tokens, strict=True))
 
 
-def begin_joint(service, token):
+def begin_joint(service, token, **changed):
     """A joint request of custodians who are called north and south, whom nobody has added yet."""
     tokens = add_custodians(service, "north", "south")
     plan = Plan.of(
         DPGPRegressor(bounds=(-2, 2), epsilon=1.0, stages=None, interval=False),
         sites=tuple(tokens),
         input_names=["x"],
+        **changed,
     )
     new = NewJointRequest(plan=plan.to_bytes().decode(), purpose="a test")
     return begin_joint_request(work_as(service, token), new), tokens
@@ -227,14 +228,14 @@ class Sent:
         send_joint_file(self.work, self.request, name, content=content)
 
 
-def joint_sites(service, request, tokens, folder):
+def joint_sites(service, request, tokens, folder, *, groups=None):
     """The sites of a joint request, each with some rows of one curve."""
     x = np.linspace(0.0, 10.0, 30)[:, None]
     parts = len(tokens)
     return {
         name: Site(
             name,
-            ArrayRows(x[part::parts], np.sin(x[part::parts, 0]), jobs=1),
+            ArrayRows(x[part::parts], np.sin(x[part::parts, 0]), groups=groups, jobs=1),
             Sent(work_as(service, token), request),
             folder / "own" / name,
         )

@@ -72,6 +72,28 @@ def plan(
         Path | None,
         typer.Option(help="Kinds of the public columns, from `cloakgp schema`, in their place."),
     ] = None,
+    person: Annotated[
+        str,
+        typer.Option(
+            help="Public column with the id of each row's person: all rows of a person are "
+            "protected together. Ids stay with their custodian."
+        ),
+    ] = "",
+    rows_of_person: Annotated[
+        int,
+        typer.Option(
+            help="With --person: the most rows of a person that a custodian may have; who has more "
+            "cannot join."
+        ),
+    ] = 0,
+    sites_of_person: Annotated[
+        int,
+        typer.Option(
+            help="With --person: at how many custodians a person may have rows. 1 is the promise "
+            "of all that nobody is at two; 0, all of them, promises nothing, and takes as many "
+            "times the noise."
+        ),
+    ] = 0,
     colluding: Annotated[
         int,
         typer.Option(
@@ -111,6 +133,8 @@ def plan(
             raise ValueError(f"{name} has no meaning for several custodians: leave it out")
     if bool(inputs) == (schema is not None):
         raise ValueError("name the public columns, by --inputs or by --schema")
+    if bool(person) != bool(rows_of_person) or (sites_of_person and not person):
+        raise ValueError("--person goes with --rows-of-person, and --sites-of-person with both")
     declared = declared_schema(schema) or Schema(tuple(map(Number, texts.names(inputs))))
     made = Plan.of(
         estimator_of(request, kernel=None, schema=None),
@@ -118,6 +142,9 @@ def plan(
         schema=declared,
         output_name=output,
         colluding=colluding,
+        person_name=person,
+        rows_of_person=rows_of_person or 1,
+        sites_of_person=sites_of_person or None,
     )
     if is_address(place):
         from cloakgp.client import Client
@@ -253,6 +280,8 @@ def _show(coordinator: Coordinator, reached: Reached) -> None:
     say(f"plan: {_agreed(made.digest)}")
     say(f"  {made.output_name} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
     say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
+    if made.grouped:
+        say(f"  {made.persons}")
     if roster is None:
         say("roster: not closed yet")
     else:
@@ -390,6 +419,7 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
     return FileRows(
         table,
         output=made.output_name,
+        groups=made.person_name or None,
         raw=source.raw_rows(classes=classes),
         table_format=source.table_format,
     )

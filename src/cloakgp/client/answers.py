@@ -235,6 +235,8 @@ class JointRequest:
         "done" at the end.
     asked, missing : list of str
         The sites that are to do it, and those of them who have not.
+    persons : str
+        Who is protected, where all rows of a person are together; empty where rows are.
     problem : str
         Why the service cannot go on; empty if it can.
     """
@@ -249,6 +251,7 @@ class JointRequest:
     epsilon: float
     delta: float
     colluding: int
+    persons: str
     plan_digest: str
     roster_digest: str
     stage: str

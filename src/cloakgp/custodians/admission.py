@@ -22,6 +22,7 @@ from cloakgp.custodians.files import (
     inputs_from_bytes,
     member_file,
     names_from_bytes,
+    persons_of,
     question_file,
     read_answer,
     read_opening,
@@ -143,7 +144,7 @@ def _check_joining(exchange: Exchange, plan: Plan, sent: SiteFile, content: byte
     if exchange.has(ROSTER):
         raise CustodiansError(f"too late: the others go on without {sent.site}")
     if sent.kind == "inputs":
-        inputs_from_bytes(content, columns=len(plan.input_names))
+        _check_inputs(content, plan)
         return
     member = Member.from_bytes(content)
     if member.name != sent.site or member.plan != plan.digest:
@@ -151,11 +152,17 @@ def _check_joining(exchange: Exchange, plan: Plan, sent: SiteFile, content: byte
     inputs = exchange.get(inputs_file(sent.site))
     if inputs is None or digest_of(inputs) != member.inputs:
         raise CustodiansError(f"the public inputs of {sent.site} are not those it joined with")
-    inputs_from_bytes(inputs, columns=len(plan.input_names), rows=member.rows)
+    _check_inputs(inputs, plan, rows=member.rows)
     for other in plan.sites:
         known = exchange.get(member_file(other))
         if known is not None and Member.from_bytes(known).key == member.key:
             raise CustodiansError(f"{sent.site} has the key of {other}: each has one of its own")
+
+
+def _check_inputs(content: bytes, plan: Plan, *, rows: int | None = None) -> None:
+    X = inputs_from_bytes(content, columns=plan.sent_columns, rows=rows)
+    if plan.grouped:
+        persons_of(X, most=plan.rows_of_person)
 
 
 def _check_answering(exchange: Exchange, sent: SiteFile, content: bytes) -> None:

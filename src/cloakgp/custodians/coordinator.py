@@ -33,6 +33,7 @@ from cloakgp.custodians.files import (
     names_from_bytes,
     names_to_bytes,
     opening_of,
+    persons_of,
     question_file,
     read_answer,
     read_opening,
@@ -42,13 +43,14 @@ from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, diges
 from cloakgp.custodians.progress import TO_DO, Progress, latest_attempt, progress_of
 from cloakgp.custodians.request import Request
 from cloakgp.data import InputRows
+from cloakgp.data.entries import AS_THEY_ARE, RowReading
 from cloakgp.privacy.ask import StrategyBound
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.sampler import Integers
 from cloakgp.release import Release
 from cloakgp.release.custodians import Custodians
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.passes import Chunk, OnStep, PartOf, ignore_step
+from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, OnStep, PartOf, ignore_step
 
 POLL = 0.5
 
@@ -152,14 +154,19 @@ class Coordinator:
             roster=roster,
             attempt=self.attempt,
             members=members,
-            inputs=InputRows(np.concatenate([self._inputs_of(roster.of(one)) for one in members])),
+            inputs=self._rows_of([roster.of(one) for one in members]),
             wait=_Waiting(patience=patience, pause=pause),
         )
         estimator = self.plan.estimator()
         # Custodians' rows are public inputs; their outputs are asked where they are.
         release = estimator.fit_rows(rows, on_step=on_step).release_
         stated = replace(
-            release, custodians=Custodians(sites=len(members), colluding=self.plan.colluding)
+            release,
+            custodians=Custodians(
+                sites=len(members),
+                colluding=self.plan.colluding,
+                sites_of_person=rows.places if self.plan.grouped else None,
+            ),
         )
         self._exchange.put(RELEASE, stated.to_bytes())
         return stated
@@ -226,13 +233,26 @@ class Coordinator:
         self._exchange.put(ROSTER, roster.to_bytes())
         return roster
 
+    def _rows_of(self, members: Sequence[Member]) -> InputRows:
+        """Return the public inputs of some sites, whose persons have numbers of their own each."""
+        sent = [self._inputs_of(member) for member in members]
+        if not self.plan.grouped:
+            return InputRows(np.concatenate(sent))
+        groups, first = [], 0
+        for X in sent:
+            groups.append(first + persons_of(X, most=self.plan.rows_of_person))
+            first = int(groups[-1].max()) + 1
+        if first > GROUP_NUMBERS:
+            raise CustodiansError(f"the sites have more than {GROUP_NUMBERS:,} persons together")
+        return InputRows(np.concatenate(sent)[:, :-1], groups=np.concatenate(groups))
+
     def _inputs_of(self, member: Member) -> Array:
         content = self._exchange.get(inputs_file(member.name))
         if content is None or digest_of(content) != member.inputs:
             raise CustodiansError(
                 f"the public inputs of {member.name} are not those it joined with"
             )
-        return inputs_from_bytes(content, columns=len(self.plan.input_names), rows=member.rows)
+        return inputs_from_bytes(content, columns=self.plan.sent_columns, rows=member.rows)
 
 
 @dataclass(frozen=True)
@@ -268,6 +288,8 @@ class CustodianRows:
     members : tuple of str
     inputs : InputRows
         Of all members, in order.
+    reading : RowReading
+        How custodians read them.
     """
 
     exchange: Exchange
@@ -277,12 +299,22 @@ class CustodianRows:
     members: tuple[str, ...]
     inputs: InputRows
     wait: _Waiting
+    reading: RowReading = AS_THEY_ARE
     _asked: list[str] = field(default_factory=list)
 
     @property
     def grouped(self) -> bool:
-        """False: rows are protected each on its own."""
-        return False
+        """Whether all rows of a person are protected together."""
+        return self.plan.grouped
+
+    @property
+    def places(self) -> int:
+        """At how many of the members a person may have rows."""
+        return self.plan.places(sites=len(self.members))
+
+    def read_as(self, reading: RowReading) -> CustodianRows:
+        """Return the same rows, which custodians read in some way."""
+        return replace(self, reading=reading)
 
     @property
     def n_inputs(self) -> int:
@@ -344,6 +376,7 @@ class CustodianRows:
             attempt=self.attempt,
             number=number,
             members=self.members,
+            reading=self.reading,
         )
         content = request.to_bytes()
         digest = digest_of(content)

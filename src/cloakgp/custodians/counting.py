@@ -24,6 +24,7 @@ from cloakgp.privacy.spending import (
     Keeper,
     Spender,
     SpendingError,
+    Unit,
     digest_of,
 )
 
@@ -152,7 +153,9 @@ def _has_room(limit: Budget, *costs: Cost) -> bool:
     return rule.accepts(total) or (fixed and rule.takes_whole(total, draws=len(costs)))
 
 
-def commit(account: Account, published: NDArray[np.int64], *, budget: Budget) -> None:
+def commit(
+    account: Account, published: NDArray[np.int64], *, budget: Budget, unit: Unit = "row"
+) -> None:
     """Commit the charge of a question whose mask is opened, unless it is.
 
     Parameters
@@ -163,6 +166,8 @@ def commit(account: Account, published: NDArray[np.int64], *, budget: Budget) ->
         The hidden answer.
     budget : (float, float)
         Of the question.
+    unit : {"row", "person"}
+        Whom it protects.
     """
     known = account.find(str(account.key))
     if known is None or not known.open:
@@ -171,7 +176,7 @@ def commit(account: Account, published: NDArray[np.int64], *, budget: Budget) ->
     charge = replace(account, resumed=known.number).open_charge(
         Spender(
             call="ask_share",
-            unit="row",
+            unit=unit,
             epsilon=epsilon,
             delta=delta,
             fingerprint=lambda key: None,  # noqa: ARG005

@@ -70,6 +70,14 @@ class Plan:
         Of `DPGPRegressor` or `DPGPClassifier`, as JSON can hold them.
     schema : str
         File of the schema of raw public columns; empty where all are numbers already.
+    person_name : str
+        Name of the column that says whose rows they are: all rows of a person are protected
+        together. Empty where rows are protected each on its own.
+    rows_of_person : int
+        The most rows of a person at one site; every site verifies it of its own.
+    sites_of_person : int
+        At how many sites a person may have rows. No site can verify it: it is a promise of all,
+        unless it is the number of sites.
 
     Examples
     --------
@@ -86,6 +94,9 @@ class Plan:
     outputs: Kind
     settings: Mapping[str, Any]
     schema: str = ""
+    person_name: str = ""
+    rows_of_person: int = 1
+    sites_of_person: int = 1
 
     @classmethod
     def of(
@@ -97,6 +108,9 @@ class Plan:
         schema: Schema | None = None,
         output_name: str = "y",
         colluding: int = 1,
+        person_name: str = "",
+        rows_of_person: int = 1,
+        sites_of_person: int | None = None,
     ) -> Plan:
         """Return the plan of fitting an estimator.
 
@@ -113,6 +127,15 @@ class Plan:
         colluding : int
             From 0. The noise of the release has as many n-ths more variance, of n sites, as the
             noise of n − colluding sites has to suffice.
+        person_name : str
+            Of the column that says whose rows they are, if all rows of a person are to be
+            protected together.
+        rows_of_person : int
+            The most rows of a person at one site; with ``person_name`` only.
+        sites_of_person : int, optional
+            At how many sites a person may have rows: 1 if all custodians promise that nobody is at
+            two. If not given, at all of them, which nobody need promise; noise is larger by this
+            factor.
 
         Raises
         ------
@@ -131,6 +154,11 @@ class Plan:
             output_name=output_name,
             schema="" if schema is None else schema_to_text(schema),
             outputs=outputs,
+            person_name=person_name,
+            rows_of_person=rows_of_person,
+            sites_of_person=(len(sites) if person_name else 1)
+            if sites_of_person is None
+            else sites_of_person,
             settings={name: _to_json(name, given[name]) for name in STATED[outputs]},
         )
         plan.validate()
@@ -155,11 +183,62 @@ class Plan:
             raise CustodiansError("name every public column once")
         if self.output_name in self.input_names:
             raise CustodiansError("the private column is no public one")
+        self._check_persons()
         found = self.read_schema()
         if found is not None and found.names != self.input_names:
             raise CustodiansError("the plan's columns are not those of its schema")
         # What an estimator does before it looks at a table.
         self.estimator()._request().validate()
+
+    def _check_persons(self) -> None:
+        counts = (self.rows_of_person, self.sites_of_person)
+        if not isinstance(self.person_name, str) or any(type(one) is not int for one in counts):
+            raise CustodiansError("the plan does not say whose rows are protected together")
+        if not self.grouped and counts != (1, 1):
+            raise CustodiansError("name the column that says whose rows they are")
+        if self.person_name in (*self.input_names, self.output_name):
+            raise CustodiansError("the column of persons says whose rows they are, and no more")
+        if not (self.rows_of_person >= 1 and 1 <= self.sites_of_person <= len(self.sites)):
+            raise CustodiansError(
+                f"a person has 1 row or more, at 1 to {len(self.sites)} sites, got "
+                f"{self.rows_of_person} at {self.sites_of_person}"
+            )
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of a person are protected together."""
+        return bool(self.person_name)
+
+    @property
+    def persons(self) -> str:
+        """Who is protected, in words; empty where rows are, each on its own.
+
+        Examples
+        --------
+        >>> Plan.of(DPGPRegressor(bounds=(0, 1), epsilon=1.0), sites="abc", input_names=["age"],
+        ...         person_name="who", rows_of_person=5, sites_of_person=1).persons
+        'all rows of a person by who, up to 5 at a site; nobody is at two sites, as all promise'
+        """
+        if not self.grouped:
+            return ""
+        most = self.sites_of_person
+        where = {
+            1: "nobody is at two sites, as all promise",
+            len(self.sites): "at any of the sites",
+        }
+        return (
+            f"all rows of a person by {self.person_name}, up to {self.rows_of_person} at a site; "
+            f"{where.get(most, f'nobody is at more than {most} sites, as all promise')}"
+        )
+
+    def places(self, *, sites: int) -> int:
+        """Return at how many sites a person may have rows, of so many that are asked."""
+        return min(self.sites_of_person, sites)
+
+    @property
+    def sent_columns(self) -> int:
+        """How many numbers of a row are sent: its inputs, and which of its site's persons it is."""
+        return len(self.input_names) + self.grouped
 
     def estimator(self) -> Estimator:
         """Return the estimator that is fitted."""

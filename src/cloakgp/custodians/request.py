@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cloakgp.custodians.errors import CustodiansError
+from cloakgp.data.entries import AS_THEY_ARE, RowReading
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import Rule
 from cloakgp.models import SparsePrior
@@ -53,8 +54,14 @@ class Request:
     question : Question
     answers, longest, chunk_rows, count
         As of `StrategyBound` of `cloakgp.privacy.ask`.
+    group_rows, chunks, places, together
+        The same, of what is protected together.
     noise : str
     epsilon, delta : float
+    reading : RowReading
+        How rows are read.
+    output : int or None
+        Of several, the one that is asked alone.
     """
 
     roster: str
@@ -72,6 +79,12 @@ class Request:
     noise: str
     epsilon: float
     delta: float
+    group_rows: int | None = None
+    chunks: int = 1
+    places: int = 1
+    together: int = 1
+    reading: RowReading = AS_THEY_ARE
+    output: int | None = None
 
     @classmethod
     def of(
@@ -91,18 +104,15 @@ class Request:
         columns, bound, question, epsilon, delta
             As for `ask_chunks` of `cloakgp.privacy.ask`.
         **place
-            ``roster``, ``attempt``, ``number`` and ``members``.
+            ``roster``, ``attempt``, ``number``, ``members`` and ``reading``.
 
         Raises
         ------
         CustodiansError
-            If rows are protected together, or asked in another way.
+            If rows are asked in another way.
         """
-        alone = bound.group_rows is None and bound.together == 1
-        if not alone or not isinstance(columns, RuleColumns | EqualShares):
-            raise CustodiansError("several custodians answer questions about rows, each on its own")
-        if columns.grouped or columns.output is not None:
-            raise CustodiansError("several custodians answer questions about one output of a row")
+        if not isinstance(columns, RuleColumns | EqualShares):
+            raise CustodiansError("several custodians answer questions by rules over rows")
         ruled = columns if isinstance(columns, RuleColumns) else None
         model = None if ruled is None else ruled.model
         return cls(
@@ -114,6 +124,11 @@ class Request:
             longest=float(bound.longest),
             chunk_rows=bound.chunk_rows,
             count=bound.count,
+            group_rows=bound.group_rows,
+            chunks=bound.chunks,
+            places=bound.places,
+            together=bound.together,
+            output=columns.output,
             noise=bound.noise.name,
             epsilon=float(epsilon),
             delta=float(delta),
@@ -128,7 +143,10 @@ class Request:
         ValueError
         """
         noise_named(self.noise)
-        whole = (self.attempt, self.number, self.answers, self.chunk_rows, self.count)
+        whole = (
+            *(self.attempt, self.number, self.answers, self.chunk_rows, self.count),
+            *(self.chunks, self.places, self.together, self.group_rows or 1),
+        )
         if min(whole) < 1 or self.answers * self.question.channels > MOST_ANSWERS:
             raise ValueError("its numbers make no sense")
         # Written so that NaN fails.
@@ -137,6 +155,10 @@ class Request:
         ruled = self.rule is not None and self.prior is None
         if ruled and not isinstance(self.question, RowQuestion):
             raise ValueError("its rule goes by nothing")
+        self.bound.validate()
+        together = self.reading.grouped, self.reading.together
+        if together != (self.group_rows is not None, self.together):
+            raise ValueError("rows are read otherwise than they are protected")
 
     @property
     def numbers(self) -> int:
@@ -151,17 +173,24 @@ class Request:
             longest=self.longest,
             chunk_rows=self.chunk_rows,
             count=self.count,
+            group_rows=self.group_rows,
+            chunks=self.chunks,
             noise=noise_named(self.noise),
+            together=self.together,
+            places=self.places,
         )
 
     @property
     def columns(self) -> RuleColumns | EqualShares:
         """The columns of rows, by their inputs."""
+        grouped = self.reading.grouped
         if self.rule is None:
-            return EqualShares(strata=self.strata)
+            return EqualShares(grouped=grouped, output=self.output, strata=self.strata)
         model = self.question if self.prior is None else self.prior
         assert isinstance(model, SparsePrior | RowQuestion)
-        return RuleColumns(model=model, rule=self.rule, strata=self.strata)
+        return RuleColumns(
+            model=model, rule=self.rule, grouped=grouped, output=self.output, strata=self.strata
+        )
 
     def to_bytes(self) -> bytes:
         """Return the file; equal requests have equal files."""

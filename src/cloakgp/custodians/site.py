@@ -38,6 +38,7 @@ from cloakgp.custodians.files import (
     member_file,
     names_from_bytes,
     opening_of,
+    persons_of,
     question_file,
 )
 from cloakgp.custodians.journal import KEY, Drawn, SiteFolder, attempt_of, question_key
@@ -62,16 +63,30 @@ BEGINNING = re.compile(r"[0-9a-f]{8,64}")
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """Public inputs of some chunks."""
+    """Public inputs of some chunks, and whose rows they are by numbers of groups."""
 
     X: Array
+    groups: NDArray[np.intp]
 
     def merge(self, other: _Inputs) -> _Inputs:
-        return _Inputs(np.concatenate([self.X, other.X]))
+        return _Inputs(
+            np.concatenate([self.X, other.X]), np.concatenate([self.groups, other.groups])
+        )
 
 
 def _inputs_of(chunk: Chunk) -> _Inputs:
-    return _Inputs(chunk.X)
+    groups = np.zeros(len(chunk.X), dtype=np.intp) if chunk.groups is None else chunk.groups
+    return _Inputs(chunk.X, groups)
+
+
+def _numbered(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the same groups with the numbers 0, 1, 2, … in the order of their first rows.
+
+    A number of a group is made of a person's id, and would tell of it; these tell which rows belong
+    together, and nothing else.
+    """
+    _, first, places = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[places]
 
 
 class Site:
@@ -82,7 +97,8 @@ class Site:
     name : str
         As the plan has it.
     rows : Rows
-        Its rows, from `cloakgp.data`: public inputs in the plan's order, and private outputs.
+        Its rows, from `cloakgp.data`: public inputs in the plan's order, and private outputs. With
+        groups where the plan protects all rows of a person together.
     exchange : Exchange
     folder : str or Path
         Of this site alone, for its key and its journal. Without it nothing can be opened, and with
@@ -99,7 +115,7 @@ class Site:
     Raises
     ------
     CustodiansError
-        If rows are protected together, or what is agreed is no beginning of a digest.
+        If what is agreed is no beginning of a digest.
 
     Examples
     --------
@@ -128,8 +144,6 @@ class Site:
         account: str = "",
         agreed: str = "",
     ) -> None:
-        if rows.grouped:
-            raise CustodiansError("several custodians protect rows, each on its own: no groups")
         self._agreed = "".join(agreed.split()).lower()
         if agreed and not BEGINNING.fullmatch(self._agreed):
             raise CustodiansError(
@@ -173,7 +187,7 @@ class Site:
             return
         number, members = 1, attempt[1]
         while (content := self._get(attempt[0], number, REQUEST)) is not None:
-            request = self._request(content, roster, attempt=attempt[0], number=number)
+            request = self._request(content, plan, roster, attempt=attempt[0], number=number)
             keys = {name: roster.of(name).key for name in members}
             yield "answered", partial(self._answer, content, request, plan, keys=keys)
             yield "opened", partial(self._open, content, request)
@@ -181,8 +195,11 @@ class Site:
 
     @cached_property
     def _inputs(self) -> Array:
-        """The public inputs, shape (n, D)."""
-        return self._rows.over_inputs(_inputs_of, what="looking at the inputs").X
+        """The public inputs, shape (n, D); with groups, and the number of each row's person."""
+        found = self._rows.over_inputs(_inputs_of, what="looking at the inputs")
+        if not self._rows.grouped:
+            return found.X
+        return np.column_stack([found.X, _numbered(found.groups).astype(np.float64)])
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -231,6 +248,14 @@ class Site:
                 f"the plan is about {len(plan.input_names)} public columns, and the rows have "
                 f"{self._rows.n_inputs}"
             )
+        if self._rows.grouped != plan.grouped:
+            raise CustodiansError(
+                "the plan protects all rows of a person together: say whose rows they are"
+                if plan.grouped
+                else "the plan protects rows, each on its own: leave groups out"
+            )
+        if plan.grouped:
+            persons_of(self._inputs, most=plan.rows_of_person)
         schema: Schema | None = getattr(self._rows, "schema", None)
         if schema is not None and schema_to_text(schema) != plan.schema:
             raise CustodiansError(
@@ -307,7 +332,9 @@ class Site:
                     counting.void(self._ledger, self._account_of(key))
         return (latest, members) if self.name in members else None
 
-    def _request(self, content: bytes, roster: Roster, *, attempt: int, number: int) -> Request:
+    def _request(
+        self, content: bytes, plan: Plan, roster: Roster, *, attempt: int, number: int
+    ) -> Request:
         request = Request.from_bytes(content)
         members = names_from_bytes(self._exchange.get(attempt_file(attempt)) or b"")
         if (
@@ -319,6 +346,11 @@ class Site:
             raise CustodiansError("a question is not about what was agreed")
         if request.count != sum(roster.of(name).rows for name in members):
             raise CustodiansError("a question is about another number of rows than all sites have")
+        # What is protected together decides how far answers may move, and is the plan's affair.
+        if (request.group_rows is not None) != plan.grouped or request.places != plan.places(
+            sites=len(members)
+        ):
+            raise CustodiansError("a question protects others together than the plan")
         return request
 
     # Answers.
@@ -365,7 +397,7 @@ class Site:
         )
         with counted_by(keeper):
             ask_share(
-                self._rows,
+                request.reading.rows(self._rows),
                 request.columns,
                 bound=request.bound,
                 question=request.question,
@@ -393,7 +425,12 @@ class Site:
             self.folder.save(journal.with_question(key, replace(drawn, opened=True)))
         if self._ledger is not None:
             hidden = Hidden.from_bytes(kept).integers(count=request.numbers)
-            counting.commit(self._account_of(key), hidden, budget=(request.epsilon, request.delta))
+            counting.commit(
+                self._account_of(key),
+                hidden,
+                budget=(request.epsilon, request.delta),
+                unit="person" if self._rows.grouped else "row",
+            )
         own = SiteKey.kept(self.folder.path / KEY)
         name = question_file(request.attempt, request.number, opening_of(self.name))
         opening = Opening(request=digest, site=self.name, seed=own.own_seed(digest).hex())

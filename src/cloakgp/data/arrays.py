@@ -207,6 +207,8 @@ class InputRows:
         Public inputs, at least one row.
     chunk_rows : int
         The most rows that are worked on at once.
+    groups : array of int, shape (N,), or None
+        Whose rows these are, by numbers as of `cloakgp.utils.passes.Chunk`.
 
     Examples
     --------
@@ -218,6 +220,7 @@ class InputRows:
 
     X: Array
     chunk_rows: int = CHUNK_ROWS
+    groups: NDArray[np.intp] | None = None
 
     @property
     def n_inputs(self) -> int:
@@ -227,7 +230,9 @@ class InputRows:
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows in the order of the table."""
         for number, first in enumerate(range(0, len(self.X), self.chunk_rows)):
-            yield Chunk(number=number, X=self.X[first : first + self.chunk_rows])
+            span = slice(first, first + self.chunk_rows)
+            groups = None if self.groups is None else self.groups[span]
+            yield Chunk(number=number, X=self.X[span], groups=groups)
 
     def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:  # noqa: ARG002
         """Do some work on every chunk, and merge the parts in the order of the table.

@@ -1,22 +1,24 @@
 """Rows with other entries: transformed outputs, several outputs in turn, or rows of known groups.
 
-Each goes through the chunks of other rows, and changes the private entries as they are read.
+Each goes through the chunks of other rows, and changes the private entries as they are read. Where
+rows are with several custodians, each of these is told the same by a `RowReading`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns.schema import Schema
-from cloakgp.design.streaming.grouping import GroupedPasses, weighed
+from cloakgp.design.streaming.grouping import GroupedPasses, places_of, weighed
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy.ask import NoisySums
 from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.privacy.transforms import transform_entries
 from cloakgp.release.several_outputs import WHICH_OUTPUT
@@ -52,6 +54,11 @@ class _OtherRows:
     def grouped(self) -> bool:
         """Whether rows have groups, to be protected together."""
         return bool(self.passes.grouped)
+
+    @property
+    def places(self) -> int:
+        """At how many custodians a person may have rows."""
+        return places_of(self.passes)
 
     def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
         """Do some work on every chunk, and merge the parts in the order of the table."""
@@ -374,3 +381,122 @@ def _in_turn(
     if units is not None:
         values = units.standardised_rows(values, within=within)
     return work(entries_of(chunk, count=count), np.ascontiguousarray(values).ravel())
+
+
+@dataclass(frozen=True)
+class RowReading:
+    """The change of rows' inputs and private entries as they are read. All of it is public.
+
+    Attributes
+    ----------
+    exposure : int or None
+        As of `ExposedRows`: the place of a column that is no input.
+    transform : OutputTransform or None
+        Of outputs.
+    columns, units : OutputColumns or None
+        As of `EntryRows`, of several outputs.
+    grouped : bool
+        Whether all rows of a group are protected together.
+
+    Examples
+    --------
+    >>> from cloakgp.data import ArrayRows
+    >>> rows = ArrayRows(np.zeros((2, 1)), [1.0, 10.0])
+    >>> RowReading.of(rows) == RowReading(), RowReading().rows(rows) is rows
+    (True, True)
+    """
+
+    exposure: int | None = None
+    transform: OutputTransform | None = None
+    columns: OutputColumns | None = None
+    units: OutputColumns | None = None
+    grouped: bool = False
+
+    @classmethod
+    def of(cls, rows: Any) -> RowReading:
+        """Return how rows differ from those that they are made of."""
+        found: dict[str, Any] = {}
+        for layer in _layers(rows):
+            if isinstance(layer, ExposedRows):
+                found["exposure"] = layer.place
+            elif isinstance(layer, TransformedRows):
+                found["transform"] = layer.transform
+            elif isinstance(layer, EntryRows):
+                found |= {"columns": layer.columns, "units": layer.units}
+            elif isinstance(layer, GroupedRows):
+                found["grouped"] = True
+        return cls(**found)
+
+    @property
+    def together(self) -> int:
+        """T, the number of adjacent entries of one row."""
+        return 1 if self.columns is None else len(self.columns.bounds)
+
+    def rows(self, rows: Any) -> Any:
+        """Return rows that are read so, after a pass that counts those of groups, if any.
+
+        Parameters
+        ----------
+        rows : Rows
+
+        Raises
+        ------
+        ValueError
+            If they have no such columns, or groups that are asked for.
+        """
+        read = rows if self.exposure is None else ExposedRows.of(rows, self.exposure)
+        read = TransformedRows.of(read, self.transform)
+        if self.columns is not None:
+            read = EntryRows.of(read, self.columns).with_units(self.units)
+        return GroupedRows.of(read, together=self.together) if self.grouped else read
+
+    def validate(self) -> None:
+        """Refuse bounds of several outputs that are none, or another number of units.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.units is not None and (
+            self.columns is None or len(self.units.bounds) != len(self.columns.bounds)
+        ):
+            raise ValueError("its outputs are damaged")
+
+
+AS_THEY_ARE = RowReading()
+
+
+@runtime_checkable
+class CustodialRows(Protocol):
+    """Rows whose private entries are with several custodians."""
+
+    @property
+    def noise_ratio(self) -> float:
+        """As of `NoisySums`."""
+
+    def read_as(self, reading: RowReading) -> NoisySums:
+        """Return the same rows, of which custodians are told how they are read."""
+
+
+def custodians_of(rows: Any) -> CustodialRows | None:
+    """Return the rows of several custodians that others are made of; None if there are none."""
+    *_, inmost = (rows, *(layer.passes for layer in _layers(rows)))
+    return inmost if isinstance(inmost, CustodialRows) else None
+
+
+def as_asked(rows: Any) -> Any:
+    """Return rows as `cloakgp.privacy.ask` takes them: of custodians, who are told of all changes.
+
+    Parameters
+    ----------
+    rows : Rows, or those of a class above
+    """
+    custodians = custodians_of(rows)
+    return rows if custodians is None else custodians.read_as(RowReading.of(rows))
+
+
+def _layers(rows: Any) -> Iterator[Any]:
+    """Yield rows that are made of others, from the outermost."""
+    while isinstance(rows, _OtherRows | GroupedRows):
+        yield rows
+        rows = rows.passes

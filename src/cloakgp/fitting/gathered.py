@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.data.entries import ExposedRows, GroupedRows, TransformedRows
+from cloakgp.data.entries import ExposedRows, GroupedRows, TransformedRows, as_asked
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import Grouping
 from cloakgp.fitting.held import HeldTable
@@ -187,7 +187,7 @@ class GatheredTable(HeldTable):
             y,
             budget,
             question=question,
-            longest=strategy.longest_column(budget.law, channels=question.channels),
+            longest=strategy.longest_at_one(budget.law, channels=question.channels),
             after_answers=after_answers,
             insecure_seed=insecure_seed,
         )
@@ -239,9 +239,14 @@ class GatheredTable(HeldTable):
         )
         if self.grouping is not None:
             grouping = self.grouping
-            bound = replace(bound, group_rows=grouping.most_rows, chunks=grouping.chunks)
+            bound = replace(
+                bound,
+                group_rows=grouping.most_rows,
+                chunks=grouping.chunks,
+                places=grouping.places,
+            )
         return ask_chunks(
-            y,
+            as_asked(y),
             columns,
             bound=bound,
             question=question if question.rows is None else CellQuestion(question, self.cells),
@@ -263,4 +268,5 @@ def _grouping_of(rows: GroupedRows, *, chunks: int) -> Grouping:
         groups=int(np.count_nonzero(rows.counts)),
         most_rows=int(rows.counts.max()),
         chunks=chunks,
+        places=rows.places,
     )

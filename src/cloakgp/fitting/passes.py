@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
-from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows
+from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows, as_asked
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
@@ -577,9 +577,14 @@ class RowTable(Table):
         )
         if strategy.grouping is not None:
             grouping = strategy.grouping
-            bound = replace(bound, group_rows=grouping.most_rows, chunks=grouping.chunks)
+            bound = replace(
+                bound,
+                group_rows=grouping.most_rows,
+                chunks=grouping.chunks,
+                places=grouping.places,
+            )
         answers = ask_chunks(
-            self._convert_outputs(y),
+            as_asked(self._convert_outputs(y)),
             strategy.columns(design.question),
             bound=bound,
             question=design.question,
@@ -625,9 +630,15 @@ class RowTable(Table):
         )
         if isinstance(self.passes, GroupedRows):
             most = int(self.passes.counts.max())
-            bound = replace(bound, longest=sum_of_shares(most), group_rows=most, chunks=self.rows)
+            bound = replace(
+                bound,
+                longest=sum_of_shares(most),
+                group_rows=most,
+                chunks=self.rows,
+                places=self.passes.places,
+            )
         return ask_chunks(
-            self._convert_counted_outputs(y),
+            as_asked(self._convert_counted_outputs(y)),
             self._shares(output, None if strata is None else strata.cells),
             bound=bound,
             question=question,

@@ -113,6 +113,20 @@ Neighbours
 Sensitivity
     As above, for all chunks of all custodians: each computes the grid from the same bound, whose
     count is of all rows, and verifies it over its own.
+
+    With groups, a group has rows at s custodians at most, its *places*. Where s is as many as there
+    are custodians, that holds of every table; where it is less, it is a public promise, and what
+    follows is about groups of which it holds. L, the most rows of a number and T are promised of
+    each custodian alone, who verifies them over their own rows, by numbers that nobody else need
+    know: they may give the group another number than another custodian does. So the sums of one
+    custodian move by d Σ_{j∈g, there} ℓ_j ≤ d L, and what rounding adds to the k C sums of each of
+    T chunks, as above; those of all by the sum of that over s custodians, by the triangle
+    inequality: by d s L, and by what rounding adds to s T chunks. Noise is calibrated to that. A
+    group of rows at s' > s custodians is s'/s, rounded up, groups of which the promise holds, and
+    is protected as so many neighbours, one after the other, are.
+
+    A custodian who colludes may verify nothing: the rows of a group that are theirs are theirs to
+    tell, and the others' move the sums by no more than that.
 Theorem
     As above; and that n shares are the noise, or more (`cloakgp.privacy.polya` for Laplace noise,
     `cloakgp.privacy.noise.gaussian`).
@@ -147,7 +161,7 @@ from cloakgp.privacy.grid import (
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise import GAUSSIAN, Noise, noise_named
 from cloakgp.privacy.questions.base import Question
-from cloakgp.privacy.rounding import gamma
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Hide, Integers
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -194,6 +208,10 @@ class NoisySums(Protocol):
     def noise_ratio(self) -> float:
         """The sd of all that custodians add, over that of the noise of the budget; at least 1."""
 
+    @property
+    def places(self) -> int:
+        """At how many custodians a group may have rows; 1 if every row is protected on its own."""
+
     def noisy_sums(
         self,
         columns: Callable[[Array], Array],
@@ -237,6 +255,9 @@ class StrategyBound:
         T, how many entries next to each other are those of one row of the table. ``longest`` is
         then at least how far all of one row move answers, or all of one group; ``chunk_rows`` and
         ``count`` are of entries, and ``group_rows`` of rows of the table.
+    places : int
+        At how many custodians a group may have rows. ``longest``, ``group_rows`` and ``chunks`` are
+        then of its rows at each of them.
     """
 
     answers: int
@@ -247,6 +268,7 @@ class StrategyBound:
     chunks: int = 1
     noise: Noise = GAUSSIAN
     together: int = 1
+    places: int = 1
 
     @property
     def limit(self) -> float:
@@ -254,9 +276,28 @@ class StrategyBound:
         return float(self.longest) * (1 + LENGTH_SLACK)
 
     @property
+    def reach(self) -> float:
+        """The most that lengths of columns add up to of one neighbour, at all custodians."""
+        return (
+            self.limit if self.places == 1 else self.limit * self.places * (1 + 2 * UNIT_ROUNDOFF)
+        )
+
+    @property
     def sums(self) -> int:
         """The most chunks that the rows of one neighbour are in."""
-        return 1 if self.group_rows is None else min(self.group_rows, self.chunks)
+        if self.group_rows is None:
+            return 1
+        return min(self.group_rows, self.chunks) * self.places
+
+    def validate(self) -> None:
+        """Refuse places of rows that are protected each on its own, which is at one custodian.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.places < 1 or (self.places > 1 and self.group_rows is None):
+            raise ValueError("the rows of a group are at one custodian, or at several")
 
 
 @dataclass(frozen=True, eq=False)
@@ -541,6 +582,9 @@ def ask_chunks(
     law = bound.noise
     epsilon, delta = law.check(epsilon, delta)
     question.validate()
+    if isinstance(rows, NoisySums):
+        # How rows of custodians lie in chunks is not known here: of a group each in its own.
+        bound = replace(bound, chunks=bound.count)
     if bound.answers == 0 or bound.longest == 0:
         return _answers_to_nothing(
             bound.answers,
@@ -556,6 +600,8 @@ def ask_chunks(
     if isinstance(rows, NoisySums):
         if insecure_seed is not None:
             raise ValueError("custodians draw noise themselves: leave insecure_seed out")
+        if bound.places < rows.places:
+            raise ValueError("a group may have rows at more custodians than noise is for")
         noisy_sums = rows.noisy_sums(
             columns, bound=bound, question=question, epsilon=epsilon, delta=delta
         )
@@ -601,7 +647,7 @@ def ask_share(
     bound : StrategyBound
         Of the rows of all custodians.
     count : int
-        How many rows are this custodian's.
+        How many rows are this custodian's, or entries of rows that have several.
     sharers : int
         So many shares make the noise of the budget.
     hide : callable
@@ -615,10 +661,8 @@ def ask_share(
     Raises
     ------
     ValueError, TypeError
-        As `ask_chunks`; or if rows are protected together.
+        As `ask_chunks`.
     """
-    if bound.group_rows is not None or bound.together != 1:
-        raise ValueError("several custodians protect rows, each on its own")
     epsilon, delta = bound.noise.check(epsilon, delta)
     question.validate()
     grid, _ = _calibrated(bound, question=question, epsilon=epsilon, delta=delta)
@@ -637,6 +681,7 @@ def ask_share(
 def _calibrated(
     bound: StrategyBound, *, question: Question, epsilon: float, delta: float
 ) -> tuple[Grid, Guarantee]:
+    bound.validate()
     return calibrate(
         Magnitudes.of_columns(
             answers=bound.answers,
@@ -645,7 +690,7 @@ def _calibrated(
             count=bound.count,
             sums=bound.sums,
         ),
-        sensitivity=Sensitivity.of_one_row(bound.limit, question=question, noise=bound.noise),
+        sensitivity=Sensitivity.of_one_row(bound.reach, question=question, noise=bound.noise),
         epsilon=epsilon,
         delta=delta,
         noise=bound.noise,

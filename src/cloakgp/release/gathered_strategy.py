@@ -244,9 +244,19 @@ class GatheredStrategy(Strategy):
         return self.grouping is not None
 
     def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
+        """Return `longest_at_one`, or that of all custodians whose rows a person may have."""
+        longest = self.longest_at_one(noise, channels=channels)
+        return longest if self.grouping is None else longest * self.grouping.places
+
+    def longest_at_one(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return max ‖r_c‖; with groups, what the lengths of one group's columns add up to at most.
 
         These are ‖r_c‖ over the number of its rows each, and so no more than max ‖r_c‖ together.
+
+        Parameters
+        ----------
+        noise : Noise
+        channels : int
         """
         longest = noise.gauge(self.matrix, groups=None, channels=channels)
         return (

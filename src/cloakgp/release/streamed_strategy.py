@@ -220,12 +220,15 @@ class StreamedStrategy(Strategy):
         return answers
 
     def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
-        """Return the norm of the longest column, over every row; or of a group's together."""
+        """Return the norm of the longest column, over every row; or of a person's together.
+
+        Of a person who may have rows at several custodians, at all of these.
+        """
         # Norms of a group are added up, which holds for any number of channels.
         del channels
         if noise.ball != self.ball:
             raise ValueError("its noise is damaged")
-        return self.longest
+        return self.longest if self.grouping is None else self.longest * self.grouping.places
 
     @property
     def grouped(self) -> bool:

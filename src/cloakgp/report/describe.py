@@ -196,9 +196,10 @@ def _groups(release: Release) -> list[str]:
             said.append(f"{count:,} people with up to {most:,} rows each")
         elif isinstance(strategy, StreamedStrategy | GatheredStrategy) and strategy.grouping:
             known = strategy.grouping
-            said.append(
-                f"at least {known.groups:,} people with up to {known.most_rows:,} rows each"
-            )
+            # Of several custodians, a person is counted at each.
+            least = -(-known.groups // known.places)
+            where = " at each custodian" if known.places > 1 else " each"
+            said.append(f"at least {least:,} people with up to {known.most_rows:,} rows{where}")
     return said
 
 

@@ -545,6 +545,9 @@ class JointRequestView(View):
     epsilon: float
     delta: float
     colluding: int
+    persons: str = Field(
+        description="Who is protected, where all rows of a person are; empty where rows are."
+    )
     plan_digest: str
     roster_digest: str = Field(description="Empty before all have joined.")
     stage: Stage = Field(

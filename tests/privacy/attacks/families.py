@@ -577,20 +577,32 @@ def streamed_visits(name: str, **settings: Any) -> Attack:
     return Attack(name, one_output_moves, run, tight=0.01)
 
 
-def of_custodians(name: str, **settings: Any) -> Attack:
-    """Release the rows of three custodians, of whom one may collude with the coordinator."""
+def of_custodians(name: str, *, groups: str = "", **settings: Any) -> Attack:
+    """Release the rows of three custodians, of whom one may collude with the coordinator.
+
+    With groups, a person may have rows at all of them.
+    """
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if not groups:
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.plane))
 
     def run(y: np.ndarray, table: Table) -> Outcome:
         model = DPGPRegressor(**{**BUDGET, **SMALL, "inducing": 3, "interval": False, **settings})
         sites = ("a", "b", "c")
-        plan = Plan.of(model, sites=sites, input_names=["a", "b"], colluding=1)
-        tables = {
-            site: ArrayRows(table.plane[part::3], y[part::3], chunk_rows=2, jobs=1)
-            for part, site in enumerate(sites)
-        }
+        persons = {"person_name": "who", "rows_of_person": len(table.plane)} if groups else {}
+        plan = Plan.of(model, sites=sites, input_names=["a", "b"], colluding=1, **persons)
+        tables = {}
+        for part, site in enumerate(sites):
+            whose = table.cycled(groups)[part::3] if groups else None
+            tables[site] = ArrayRows(
+                table.plane[part::3], y[part::3], groups=whose, chunk_rows=2, jobs=1
+            )
         return of_release(simulate(plan, tables))
 
-    return Attack(name, one_output_moves, run, tight=0.01)
+    # Columns of one person need not point the same way.
+    return Attack(name, neighbourhoods, run, tight=None if groups else 0.01)
 
 
 def wavy_columns(X: np.ndarray) -> np.ndarray:
@@ -978,6 +990,7 @@ ATTACKS = [
     of_custodians("several custodians"),
     of_custodians("several custodians, asked twice", stages=TWO_STAGES, learn="map"),
     of_custodians("several custodians, Laplace", **LAPLACE),
+    of_custodians("several custodians, persons", groups="aab", **LAPLACE),
     streamed("a public prediction in chunks", arrays, public_prediction="b", learn="map"),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),

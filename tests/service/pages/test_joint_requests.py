@@ -59,6 +59,24 @@ def test_the_state_and_what_to_run_next(visit, begun):
     assert "joint requests" in words_of(analyst.get("/requests"))
 
 
+def test_who_is_protected_together_is_shown(visit, service, tokens, tmp_path):
+    persons = {"person_name": "who", "rows_of_person": 3, "sites_of_person": 1}
+    view, owners = begin_joint(service, tokens[Role.ANALYST], **persons)
+    shown = words_of(visit(Role.ANALYST).get(f"/joint-requests/{view.id}"))
+    assert "Budget of each person" in shown
+    assert (
+        "Protected together all rows of a person by who, up to 3 at a site; nobody is at two sites"
+        in shown
+    )
+    groups = [f"p{number // 3}" for number in range(15)]
+    sites = joint_sites(service, view.id, owners, tmp_path, groups=groups)
+    for _ in range(3):
+        for site in sites.values():
+            site.step()
+    shown = words_of(visit(Role.ANALYST).get(f"/joint-requests/{view.id}"))
+    assert "the release is there" in shown
+
+
 def test_going_on_without_a_site(visit, begun):
     request, sites, _ = begun
     analyst, page = visit(Role.ANALYST), f"/joint-requests/{request}"

@@ -66,6 +66,11 @@ def weighed(chunk: Chunk, counts: NDArray[np.intp]) -> Chunk:
     return replace(chunk, X=np.column_stack([chunk.X, sizes]))
 
 
+def places_of(passes: Passes) -> int:
+    """Return at how many custodians a person may have rows; 1 of a table that one has alone."""
+    return int(getattr(passes, "places", 1))
+
+
 @dataclass(frozen=True, eq=False)
 class _OnWeighed(Generic[PartOf]):
     """Work on chunks that know how large groups are."""
@@ -94,6 +99,11 @@ class GroupedPasses:
     passes: Passes
     counts: NDArray[np.intp]
     together: int = 1
+
+    @property
+    def places(self) -> int:
+        """At how many custodians a person may have rows, under a number of their own at each."""
+        return places_of(self.passes)
 
     @classmethod
     def of(cls, passes: Passes, *, together: int = 1) -> Self:
@@ -187,11 +197,15 @@ class Grouping:
         The most rows of one, at least.
     chunks : int
         In how many chunks the table was read.
+    places : int
+        At how many custodians a person may have rows. Everything else is of the rows of a person at
+        one of them, who is counted once at each.
     """
 
     groups: int
     most_rows: int
     chunks: int
+    places: int = 1
 
     def validate(self) -> None:
         """Refuse numbers that cannot be.
@@ -201,7 +215,7 @@ class Grouping:
         ValueError
             If they are not positive.
         """
-        if min(self.groups, self.most_rows, self.chunks) < 1:
+        if min(self.groups, self.most_rows, self.chunks, self.places) < 1:
             raise ValueError("the groups of its rows are damaged")
 
 
@@ -299,5 +313,6 @@ def sum_grouped(
         groups=int(np.count_nonzero(found.counts)),
         most_rows=int(found.counts.max()),
         chunks=found.chunks,
+        places=passes.places,
     )
     return tuple(replace(one, longest=longest) for one in found.sums), grouping

@@ -321,6 +321,7 @@ def _view(session: Session, row: JointRequest) -> JointRequestView:
         epsilon=epsilon,
         delta=delta,
         colluding=plan.colluding,
+        persons=plan.persons,
         plan_digest=plan.digest,
         roster_digest="" if roster is None else Roster.from_bytes(roster).digest,
         stage=progress.stage,
