@@ -130,8 +130,8 @@ def test_a_custodians_ledger_counts(folder):
     [
         (["--sites", "north"], "two sites"),
         (["--colluding", "2"], "may work together"),
-        (["--transform", "log", "--bounds", "40", "240"], "output_transform"),
-        (["--quantiles", "0.5"], "leave --quantiles out"),
+        (["--transform", "log", "--bounds", "-40", "240"], "output_transform"),
+        (["--exposure", "years"], "of rows with counts"),
         (["--lengthscale", "3"], "--lengthscale has no meaning"),
         (["--schema", "people.schema.json"], "by --inputs or by --schema"),
         (["--inputs", "age,height"], "no public one"),
@@ -180,6 +180,33 @@ def test_all_rows_of_a_person_are_protected_together():
     assert "if nobody has rows at two of the custodians" in told
     shown = " ".join(CliRunner().invoke(app, ["show", "release.cloak"]).output.split())
     assert "at least 20 people with up to 3 rows each" in shown
+
+
+def released(*changed):
+    words = [word for word in PLAN if word not in ("--bounds", "40", "240")]
+    done(*words, *changed)
+    for _ in range(12):
+        assert all("Error" not in told for told in step())
+        if run("collect", "shared", "-o", "release.cloak").exit_code == 0:
+            return Release.load("release.cloak")
+    raise AssertionError("it does not come to an end")
+
+
+def test_quantiles_of_custodians():
+    release = released("--quantiles", "0.25,0.75", "--bounds", "40", "240", "--gap", "0.1")
+    assert release.predict([[40.0]]).shape == (1, 2)
+    assert release.custodians.sites == 2
+
+
+def test_counts_with_exposures_of_custodians():
+    for name in ("north", "south"):
+        table = pd.read_csv(f"{name}.csv")
+        table.assign(height=table["age"] // 20, years=[1.0, 2.5] * 15).to_csv(
+            f"{name}.csv", index=False
+        )
+    release = released("--counts", "--exposure", "years", "--bounds", "0", "20", "--gap", "0.1")
+    assert release.input_names == ("age",)
+    assert release.predict([[40.0]]).shape == (1,)
 
 
 def test_a_person_with_too_many_rows_is_refused(folder):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quiet_noise import silence
 from small_plans import NAMES, ONE_QUESTION, TWO_QUESTIONS, Ward, X, Y
 
 from cloakgp import DPGPClassifier, DPGPRegressor, PrivacyParameterWarning, Release
@@ -22,8 +23,6 @@ from cloakgp.custodians.plan import Member, digest_of
 from cloakgp.custodians.request import Request
 from cloakgp.data import ArrayRows
 from cloakgp.ledger import Ledger
-from cloakgp.privacy.noise import gaussian, laplace
-from cloakgp.privacy.spending import Cost, spend
 from cloakgp.report.describe import describe
 
 # Ten rows at each site, of four persons, one of whom has four rows there.
@@ -36,24 +35,7 @@ APART = {name: np.char.add(f"{name} ", PERSONS) for name in NAMES}
 @pytest.fixture
 def quiet(monkeypatch):
     """No noise is drawn, by custodians or of one table."""
-
-    def adding(cost_of):
-        def add(integers, *, scale, sensitivity, sharers, hide):  # noqa: ARG001
-            cost = cost_of(len(integers), sensitivity=sensitivity, scale=scale)
-            return spend(cost, lambda: hide(integers))
-
-        return add
-
-    def of_laplace(_, **settings):
-        return Cost.of_pure("laplace", **settings)
-
-    def of_gaussian(count, **settings):
-        return Cost.of_gaussian(answers=count, **settings)
-
-    monkeypatch.setattr(laplace, "add_share_of_laplace", adding(of_laplace))
-    monkeypatch.setattr(gaussian, "add_share_of_gaussian", adding(of_gaussian))
-    for law in (laplace.LaplaceNoise, gaussian.GaussianNoise):
-        monkeypatch.setattr(law, "add", lambda _, integers, **__: integers)
+    silence(monkeypatch)
 
 
 def plan_of(model=None, *, colluding=0, rows_of_person=4, sites_of_person=None, **settings):

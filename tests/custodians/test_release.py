@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from quiet_noise import silence
 from small_plans import NAMES, ONE_QUESTION, TWO_QUESTIONS, Ward, X, Y, plan_of, rows_of
 
 from cloakgp import DPGPClassifier, DPGPRegressor, Release
@@ -22,8 +23,7 @@ from cloakgp.custodians import (
 from cloakgp.custodians.files import Complete, Hidden, question_file
 from cloakgp.custodians.plan import Roster
 from cloakgp.data import ArrayRows
-from cloakgp.privacy.noise import gaussian, laplace
-from cloakgp.privacy.spending import Cost, SpendingError, spend
+from cloakgp.privacy.spending import SpendingError
 from cloakgp.release.custodians import Custodians
 from cloakgp.report.describe import describe
 
@@ -33,37 +33,17 @@ FIRST = question_file(1, 1, "")
 @pytest.fixture
 def quiet(monkeypatch):
     """No noise is drawn; what was to be hidden is noted."""
-    drawn = []
-
-    def adding(cost_of):
-        def add(integers, *, scale, sensitivity, sharers, hide):
-            drawn.append((integers.copy(), scale, sensitivity, sharers))
-            cost = cost_of(len(integers), sensitivity=sensitivity, scale=scale)
-            return spend(cost, lambda: hide(integers))
-
-        return add
-
-    def of_laplace(_, **settings):
-        return Cost.of_pure("laplace", **settings)
-
-    def of_gaussian(count, **settings):
-        return Cost.of_gaussian(answers=count, **settings)
-
-    monkeypatch.setattr(laplace, "add_share_of_laplace", adding(of_laplace))
-    monkeypatch.setattr(gaussian, "add_share_of_gaussian", adding(of_gaussian))
-    return drawn
+    return silence(monkeypatch)
 
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("settings", [ONE_QUESTION, TWO_QUESTIONS])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_the_answers_are_those_of_one_table(settings, noise, monkeypatch):
+def test_the_answers_are_those_of_one_table(settings, noise):
     """But for the noise, and for the rounding of each site's sums."""
     plan = plan_of(noise=noise, colluding=0, **settings)
     tables = {name: rows_of(part) for part, name in enumerate(NAMES)}
     found = simulate(plan, tables)
-    for law in (laplace.LaplaceNoise, gaussian.GaussianNoise):
-        monkeypatch.setattr(law, "add", lambda _, integers, **__: integers)
     order = np.concatenate([np.arange(part, 30, 3) for part in range(3)])
     alone = plan.estimator().fit_rows(ArrayRows(X[order], Y[order], jobs=1)).release_
     assert found.guarantee == alone.guarantee
@@ -245,9 +225,9 @@ def test_the_roster_may_be_closed_without_a_site(tmp_path):
         ({"colluding": 3}, "may work together"),
         ({"colluding": -1}, "may work together"),
         ({"colluding": True}, "may work together"),
-        ({"output_transform": "log"}, "output_transform"),
+        ({"approximation": "dtc"}, "approximation"),
         ({"insecure_seed": 1}, "insecure_seed"),
-        ({"likelihood": "counts"}, "likelihood"),
+        ({"memory": 1.0}, "memory"),
         ({"inducing": np.zeros((2, 1))}, "inducing"),
     ],
 )
@@ -484,10 +464,8 @@ def test_damaged_custodians_are_refused(sites, colluding):
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("classes", [("no", "yes"), (0, 1, 2)])
-def test_classes_are_released_as_those_of_one_table(classes, monkeypatch):
+def test_classes_are_released_as_those_of_one_table(classes):
     """But for the noise, which is none here."""
-    for law in (laplace.LaplaceNoise, gaussian.GaussianNoise):
-        monkeypatch.setattr(law, "add", lambda _, integers, **__: integers)
     labels = [classes[number] for number in np.digitize(Y, [-0.3, 0.3][: len(classes) - 1])]
     model = DPGPClassifier(classes=classes, epsilon=3.0, delta=1e-5, inducing=4, learn=None)
     plan = Plan.of(model, sites=NAMES, input_names=["x"], colluding=0)

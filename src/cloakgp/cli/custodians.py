@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say
 from cloakgp.cli.fit_options import FitOptions
-from cloakgp.fitting.request import Classification, Regression, as_option
+from cloakgp.fitting.request import as_option
 from cloakgp.orders import texts
 from cloakgp.utils.files import reserve_file
 
@@ -61,7 +61,7 @@ def plan(
             metavar="DIR|ADDRESS",
         ),
     ],
-    output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")],
+    output: Annotated[str, typer.Option(help="The private column: numbers, counts or classes.")],
     sites: Annotated[str, typer.Option(help="Names of the custodians, with commas: north,south.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
     fit: FitOptions,
@@ -72,6 +72,13 @@ def plan(
         Path | None,
         typer.Option(help="Kinds of the public columns, from `cloakgp schema`, in their place."),
     ] = None,
+    exposure: Annotated[
+        str,
+        typer.Option(
+            help="With --counts: public column with the exposure of each row: years, people, "
+            "kilometres. Predictions are rates for one unit of it."
+        ),
+    ] = "",
     person: Annotated[
         str,
         typer.Option(
@@ -122,8 +129,6 @@ def plan(
 
     request = fit.request(epsilon)
     request.validate(spelled=as_option)
-    if not isinstance(request.task, Regression | Classification):
-        raise ValueError("several custodians release numbers or classes: leave --quantiles out")
     for name, given in {
         "--queries": fit.queries is not None,
         "--lengthscale": bool(request.lengthscale),
@@ -136,6 +141,8 @@ def plan(
     if bool(person) != bool(rows_of_person) or (sites_of_person and not person):
         raise ValueError("--person goes with --rows-of-person, and --sites-of-person with both")
     declared = declared_schema(schema) or Schema(tuple(map(Number, texts.names(inputs))))
+    if exposure and exposure not in declared.names:
+        declared = replace(declared, columns=(*declared.columns, Number(exposure)))
     made = Plan.of(
         estimator_of(request, kernel=None, schema=None),
         sites=texts.names(sites, example="north,south"),
@@ -143,6 +150,7 @@ def plan(
         output_name=output,
         colluding=colluding,
         person_name=person,
+        exposure_name=exposure,
         rows_of_person=rows_of_person or 1,
         sites_of_person=sites_of_person or None,
     )

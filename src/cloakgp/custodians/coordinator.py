@@ -159,7 +159,10 @@ class Coordinator:
         )
         estimator = self.plan.estimator()
         # Custodians' rows are public inputs; their outputs are asked where they are.
-        release = estimator.fit_rows(rows, on_step=on_step).release_
+        exposed: dict[str, Any] = {}
+        if self.plan.exposure_name:
+            exposed = {"exposure": self.plan.exposure_name}
+        release = estimator.fit_rows(rows, on_step=on_step, **exposed).release_
         stated = replace(
             release,
             custodians=Custodians(

@@ -20,33 +20,41 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.columns import Schema
 from cloakgp.columns.table_schema import schema_from_text, schema_to_text
 from cloakgp.custodians.errors import CustodiansError
-from cloakgp.estimators import DPGPClassifier, DPGPRegressor
+from cloakgp.data.entries import RowReading
+from cloakgp.estimators import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.spending import Budget
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 
 # Names are parts of the names of files.
 SITE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-Estimator = DPGPRegressor | DPGPClassifier
-Kind = Literal["numbers", "classes"]
+Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPClassifier
+Kind = Literal["numbers", "counts", "quantiles", "classes"]
 # Of what outputs are, and what is stated of a fit; all other settings are as a new estimator has
 # them.
-ESTIMATORS: Mapping[str, type[Estimator]] = {"numbers": DPGPRegressor, "classes": DPGPClassifier}
+ESTIMATORS: Mapping[str, type[Estimator]] = {
+    "numbers": DPGPRegressor,
+    "counts": DPGPRegressor,
+    "quantiles": DPGPQuantileRegressor,
+    "classes": DPGPClassifier,
+}
 OF_ALL = (
     "kernel",
     "epsilon",
     "delta",
     "noise",
-    "criterion",
     "inducing",
     "learn",
     "stages",
     "gap",
     "random_state",
 )
+OF_NUMBERS = (*OF_ALL, "bounds", "mean", "interval")
 STATED: Mapping[str, tuple[str, ...]] = {
-    "numbers": (*OF_ALL, "bounds", "noise_variance", "mean", "interval", "calibrate"),
-    "classes": (*OF_ALL, "classes", "class_rates", "link"),
+    "numbers": (*OF_NUMBERS, "criterion", "noise_variance", "calibrate", "output_transform"),
+    "counts": (*OF_NUMBERS, "criterion", "calibrate", "likelihood", "overdispersion"),
+    "quantiles": (*OF_NUMBERS, "quantiles", "output_transform"),
+    "classes": (*OF_ALL, "criterion", "classes", "class_rates", "link"),
 }
 
 
@@ -65,9 +73,10 @@ class Plan:
         Names of the public columns, in order.
     output_name : str
         Name of the private column.
-    outputs : {"numbers", "classes"}
+    outputs : {"numbers", "counts", "quantiles", "classes"}
+        What the private column holds, or, of quantiles, what is released of its numbers.
     settings : mapping
-        Of `DPGPRegressor` or `DPGPClassifier`, as JSON can hold them.
+        Of the estimator, as JSON can hold them.
     schema : str
         File of the schema of raw public columns; empty where all are numbers already.
     person_name : str
@@ -78,6 +87,8 @@ class Plan:
     sites_of_person : int
         At how many sites a person may have rows. No site can verify it: it is a promise of all,
         unless it is the number of sites.
+    exposure_name : str
+        Of counts: the public column that says in how much each row was counted; empty if in 1.
 
     Examples
     --------
@@ -97,6 +108,7 @@ class Plan:
     person_name: str = ""
     rows_of_person: int = 1
     sites_of_person: int = 1
+    exposure_name: str = ""
 
     @classmethod
     def of(
@@ -111,12 +123,13 @@ class Plan:
         person_name: str = "",
         rows_of_person: int = 1,
         sites_of_person: int | None = None,
+        exposure_name: str = "",
     ) -> Plan:
         """Return the plan of fitting an estimator.
 
         Parameters
         ----------
-        estimator : DPGPRegressor or DPGPClassifier
+        estimator : DPGPRegressor, DPGPQuantileRegressor or DPGPClassifier
         sites : sequence of str
             Names of the custodians, of letters, digits, hyphens and underscores.
         input_names : sequence of str
@@ -136,13 +149,16 @@ class Plan:
             At how many sites a person may have rows: 1 if all custodians promise that nobody is at
             two. If not given, at all of them, which nobody need promise; noise is larger by this
             factor.
+        exposure_name : str
+            Of counts: which of the public columns is no input but says in how much each row was
+            counted.
 
         Raises
         ------
         CustodiansError, ValueError
             If the estimator has settings that a plan cannot state, or the plan makes no sense.
         """
-        outputs: Kind = "classes" if isinstance(estimator, DPGPClassifier) else "numbers"
+        outputs = _kind_of(estimator)
         given, usual = estimator.get_params(deep=False), _usual(type(estimator))
         for name, value in given.items():
             if name not in STATED[outputs] and value != usual[name]:
@@ -155,6 +171,7 @@ class Plan:
             schema="" if schema is None else schema_to_text(schema),
             outputs=outputs,
             person_name=person_name,
+            exposure_name=exposure_name,
             rows_of_person=rows_of_person,
             sites_of_person=(len(sites) if person_name else 1)
             if sites_of_person is None
@@ -184,6 +201,10 @@ class Plan:
         if self.output_name in self.input_names:
             raise CustodiansError("the private column is no public one")
         self._check_persons()
+        if self.exposure_name and (
+            self.outputs != "counts" or self.exposure_name not in self.input_names
+        ):
+            raise CustodiansError("an exposure is a public column, of rows with counts")
         found = self.read_schema()
         if found is not None and found.names != self.input_names:
             raise CustodiansError("the plan's columns are not those of its schema")
@@ -203,6 +224,16 @@ class Plan:
                 f"a person has 1 row or more, at 1 to {len(self.sites)} sites, got "
                 f"{self.rows_of_person} at {self.sites_of_person}"
             )
+
+    @property
+    def reading(self) -> RowReading:
+        """How sites read their rows; a question may state other units of several outputs."""
+        named = self.exposure_name
+        return RowReading(
+            exposure=self.input_names.index(named) if named else None,
+            transform=self.estimator()._request().task.transform,
+            grouped=self.grouped,
+        )
 
     @property
     def grouped(self) -> bool:
@@ -293,6 +324,14 @@ class Plan:
         except (ValueError, TypeError) as error:
             raise CustodiansError(f"the plan is damaged: {error}") from None
         return plan
+
+
+def _kind_of(estimator: Estimator) -> Kind:
+    if isinstance(estimator, DPGPClassifier):
+        return "classes"
+    if isinstance(estimator, DPGPQuantileRegressor):
+        return "quantiles"
+    return "counts" if estimator.likelihood == "counts" else "numbers"
 
 
 def check_colluding(colluding: int, *, sites: int) -> None:

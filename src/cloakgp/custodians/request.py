@@ -22,7 +22,9 @@ from cloakgp.models import SparsePrior
 from cloakgp.privacy.ask import StrategyBound
 from cloakgp.privacy.noise import noise_named
 from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.gathered import CellQuestion
 from cloakgp.release.bands import RowQuestion
+from cloakgp.release.gathered_strategy import CellColumns
 from cloakgp.release.io.bundle import ReleaseFileError, bundle_bytes, read_bundle
 from cloakgp.release.io.codec import Reader, to_tree
 from cloakgp.release.streamed_strategy import EqualShares, RuleColumns
@@ -48,10 +50,15 @@ class Request:
     prior : SparsePrior or None
         By whose features the rule goes; None where it goes by the question's.
     rule : Rule or None
-        None where all rows are asked alike.
+        None where all rows are asked alike, or by cells.
     strata : Partition or None
         In which rows are counted apart.
+    cells : Partition or None
+        By which rows are asked, all of a cell alike.
+    matrix : array of shape (k, n) or None
+        The column of each row of a cell.
     question : Question
+        About rows; or about cells, if it has something of its own for each.
     answers, longest, chunk_rows, count
         As of `StrategyBound` of `cloakgp.privacy.ask`.
     group_rows, chunks, places, together
@@ -85,6 +92,8 @@ class Request:
     together: int = 1
     reading: RowReading = AS_THEY_ARE
     output: int | None = None
+    cells: Partition | None = None
+    matrix: Array | None = None
 
     @classmethod
     def of(
@@ -111,15 +120,19 @@ class Request:
         CustodiansError
             If rows are asked in another way.
         """
-        if not isinstance(columns, RuleColumns | EqualShares):
-            raise CustodiansError("several custodians answer questions by rules over rows")
+        if not isinstance(columns, RuleColumns | EqualShares | CellColumns):
+            raise CustodiansError("several custodians answer questions by rules over rows or cells")
+        by_cells = columns if isinstance(columns, CellColumns) else None
+        shares = None if isinstance(columns, CellColumns) else columns
         ruled = columns if isinstance(columns, RuleColumns) else None
         model = None if ruled is None else ruled.model
         return cls(
             prior=model if isinstance(model, SparsePrior) else None,
             rule=None if ruled is None else ruled.rule,
-            strata=columns.strata,
-            question=question,
+            strata=None if shares is None else shares.strata,
+            cells=None if by_cells is None else by_cells.cells,
+            matrix=None if by_cells is None else by_cells.matrix,
+            question=question.of_cells if isinstance(question, CellQuestion) else question,
             answers=bound.answers,
             longest=float(bound.longest),
             chunk_rows=bound.chunk_rows,
@@ -128,7 +141,7 @@ class Request:
             chunks=bound.chunks,
             places=bound.places,
             together=bound.together,
-            output=columns.output,
+            output=None if shares is None else shares.output,
             noise=bound.noise.name,
             epsilon=float(epsilon),
             delta=float(delta),
@@ -155,10 +168,28 @@ class Request:
         ruled = self.rule is not None and self.prior is None
         if ruled and not isinstance(self.question, RowQuestion):
             raise ValueError("its rule goes by nothing")
+        self._check_cells()
         self.bound.validate()
         together = self.reading.grouped, self.reading.together
         if together != (self.group_rows is not None, self.together):
             raise ValueError("rows are read otherwise than they are protected")
+
+    def _check_cells(self) -> None:
+        """Refuse columns that are not those of cells, and a question about others."""
+        places = None if self.cells is None else len(self.cells.centres)
+        if (self.matrix is None) != (places is None) or (
+            self.matrix is not None and self.matrix.shape != (self.answers, places)
+        ):
+            raise ValueError("its cells make no sense")
+        if self.question.rows not in (None, places):
+            raise ValueError("its question is about other cells")
+
+    @property
+    def asked(self) -> Question:
+        """The question about rows."""
+        if self.cells is None or self.question.rows is None:
+            return self.question
+        return CellQuestion(self.question, self.cells)
 
     @property
     def numbers(self) -> int:
@@ -181,9 +212,11 @@ class Request:
         )
 
     @property
-    def columns(self) -> RuleColumns | EqualShares:
+    def columns(self) -> RuleColumns | EqualShares | CellColumns:
         """The columns of rows, by their inputs."""
         grouped = self.reading.grouped
+        if self.cells is not None and self.matrix is not None:
+            return CellColumns(matrix=self.matrix, cells=self.cells, grouped=grouped)
         if self.rule is None:
             return EqualShares(grouped=grouped, output=self.output, strata=self.strata)
         model = self.question if self.prior is None else self.prior

@@ -351,6 +351,9 @@ class Site:
             sites=len(members)
         ):
             raise CustodiansError("a question protects others together than the plan")
+        # Of several outputs, intervals that were found may be their units.
+        if replace(request.reading, units=None) != plan.reading:
+            raise CustodiansError("a question reads rows otherwise than the plan")
         return request
 
     # Answers.
@@ -400,7 +403,7 @@ class Site:
                 request.reading.rows(self._rows),
                 request.columns,
                 bound=request.bound,
-                question=request.question,
+                question=request.asked,
                 epsilon=request.epsilon,
                 delta=request.delta,
                 count=len(self._inputs),
