@@ -22,6 +22,7 @@ from cloakgp.custodians.files import (
 from cloakgp.custodians.plan import Member, digest_of
 from cloakgp.custodians.request import Request
 from cloakgp.data import ArrayRows
+from cloakgp.fitting.passes import RowTable
 from cloakgp.ledger import Ledger
 from cloakgp.report.describe import describe
 
@@ -291,3 +292,14 @@ def test_a_ledger_counts_a_question_for_persons(tmp_path):
     [standing] = ledger.standings()
     assert (standing.charges, standing.open) == (1, ())
     assert ledger.verify().findings == ()
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("places", [1, 3])
+def test_questions_are_chosen_for_the_noise_of_all_sites(places, monkeypatch):
+    found = simulate(plan_of(noise="gaussian", sites_of_person=places), tables_of())
+    monkeypatch.setattr(RowTable, "added_noise", float(places))
+    model = plan_of(noise="gaussian").estimator()
+    alone = model.fit_rows(one_table()).release_
+    rules = [np.abs(one.measurements[0].strategy.rule.matrix) for one in (found, alone)]
+    np.testing.assert_allclose(*rules, rtol=1e-6, atol=1e-9)

@@ -23,6 +23,7 @@ from cloakgp.custodians import (
 from cloakgp.custodians.files import Complete, Hidden, question_file
 from cloakgp.custodians.plan import Roster
 from cloakgp.data import ArrayRows
+from cloakgp.fitting.passes import RowTable
 from cloakgp.privacy.spending import SpendingError
 from cloakgp.release.custodians import Custodians
 from cloakgp.report.describe import describe
@@ -63,6 +64,24 @@ def test_noise_is_in_shares_of_those_that_do_not_collude(quiet):
     assert one.noise_sd == pytest.approx(other.noise_sd * np.sqrt(3 / 2))
     assert release.custodians.honest == 2
     assert alone.custodians.honest == 3
+
+
+def rule_of(release):
+    return np.abs(release.measurements[0].strategy.rule.matrix)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_questions_are_chosen_for_all_of_the_noise_that_answers_have(monkeypatch):
+    """Not for that which the budget needs: as of one table whose answers have as much noise."""
+    tables = {name: rows_of(part) for part, name in enumerate(NAMES)}
+    order = np.concatenate([np.arange(part, 30, 3) for part in range(3)])
+    plan = plan_of(colluding=2, noise="gaussian")
+    found = rule_of(simulate(plan, tables))
+    alone = plan.estimator().fit_rows(ArrayRows(X[order], Y[order], jobs=1)).release_
+    assert found.shape != rule_of(alone).shape or not np.allclose(found, rule_of(alone), rtol=0.01)
+    monkeypatch.setattr(RowTable, "added_noise", np.sqrt(3.0))
+    noisy = plan.estimator().fit_rows(ArrayRows(X[order], Y[order], jobs=1)).release_
+    np.testing.assert_allclose(found, rule_of(noisy), rtol=1e-6, atol=1e-9)
 
 
 def test_a_release_is_an_ordinary_one(tmp_path):
@@ -371,7 +390,7 @@ def test_an_exchanged_answer_is_not_opened(tmp_path):
     ward.ask()
     ward.step()
     answer = Hidden.from_bytes(ward.exchange.files[FIRST + "answers/west.json"])
-    change(ward, "answers/west.json", numbers=answer.numbers[4:] + answer.numbers[:4])
+    change(ward, "answers/west.json", numbers="AAAA" + answer.numbers[4:])
     ward.collect()
     assert Complete.from_bytes(ward.exchange.files[FIRST + "complete.json"])
     with pytest.raises(CustodiansError, match="written before, and is another"):

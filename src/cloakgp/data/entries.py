@@ -484,6 +484,17 @@ def custodians_of(rows: Any) -> CustodialRows | None:
     return inmost if isinstance(inmost, CustodialRows) else None
 
 
+def added_noise(rows: Any) -> float:
+    """Return the sd of the noise that rows are answered with over that of one custodian's budget.
+
+    Parameters
+    ----------
+    rows : Rows, or those of a class above
+    """
+    custodians = custodians_of(rows)
+    return 1.0 if custodians is None else custodians.noise_ratio * places_of(rows)
+
+
 def as_asked(rows: Any) -> Any:
     """Return rows as `cloakgp.privacy.ask` takes them: of custodians, who are told of all changes.
 

@@ -569,7 +569,11 @@ class DPGPClassifier(
             epsilon=self.epsilon,
             delta=self.delta,
             expected_error=lambda law: (
-                table.forecast(model, Budget(self.epsilon, self.delta, noise=law), points).error
+                table.forecast(
+                    model,
+                    Budget(self.epsilon, self.delta, noise=law, added=table.added_noise),
+                    points,
+                ).error
             ),
             balls=balls,
         )

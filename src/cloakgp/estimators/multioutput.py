@@ -327,7 +327,11 @@ class DPGPMultiOutputRegressor(
             epsilon=self.epsilon,
             delta=self.delta,
             expected_error=lambda law: (
-                table.forecast(declared, Budget(self.epsilon, self.delta, noise=law), query).error
+                table.forecast(
+                    declared,
+                    Budget(self.epsilon, self.delta, noise=law, added=table.added_noise),
+                    query,
+                ).error
             ),
             balls=criterion.balls_of_rules,
         )

@@ -487,7 +487,11 @@ class DPGPRegressor(
             expected_error=lambda law: (
                 table.forecast(
                     model(None),
-                    Budget(*NOISES[law].check(self.epsilon, self.delta), noise=law),
+                    Budget(
+                        *NOISES[law].check(self.epsilon, self.delta),
+                        noise=law,
+                        added=table.added_noise,
+                    ),
                     points,
                 ).error
             ),

@@ -176,7 +176,8 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     50
     """
     checked = plan.budget.law.check(*plan.budget.pair)
-    budget, search, model = plan.budget.of(checked), NO_SEARCH, plan.model(None)
+    budget = replace(plan.budget.of(checked), added=table.added_noise)
+    search, model = NO_SEARCH, plan.model(None)
     kept, declared_model = None, model
     if plan.kept:
         table, kept = table.keep_out(plan.kept, random_state=plan.random_state)

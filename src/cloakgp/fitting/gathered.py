@@ -22,7 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.data.entries import ExposedRows, GroupedRows, TransformedRows, as_asked
+from cloakgp.data.entries import (
+    ExposedRows,
+    GroupedRows,
+    TransformedRows,
+    added_noise,
+    as_asked,
+)
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import Grouping
 from cloakgp.fitting.held import HeldTable
@@ -131,6 +137,11 @@ class GatheredTable(HeldTable):
     def grouped(self) -> bool:
         """Whether all rows of one group are protected together."""
         return self.grouping is not None
+
+    @property
+    def added_noise(self) -> float:
+        """The noise of answers over that of a budget: more of several custodians."""
+        return added_noise(self.passes)
 
     @property
     def typical_exposure(self) -> float:

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
-from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows, as_asked
+from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows, added_noise, as_asked
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
@@ -224,6 +224,11 @@ class RowTable(Table):
     def together(self) -> int:
         """The number of adjacent entries of one row, which are protected together."""
         return 1
+
+    @property
+    def added_noise(self) -> float:
+        """The noise of answers over that of a budget: more of several custodians."""
+        return added_noise(self.passes)
 
     def price(self, model: Model, ball: Ball) -> float:
         """Return the effect on answers of a row whose entries all have columns of norm 1.

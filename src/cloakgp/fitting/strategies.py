@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -45,11 +45,15 @@ class Budget:
     epsilon, delta : float
         δ may be 0 with Laplace noise.
     noise : {"gaussian", "laplace"}
+    added : float
+        The sd of all noise that answers will have over that which the budget needs: more than 1
+        where several custodians add shares, or a person may be at several of them.
     """
 
     epsilon: float
     delta: float
     noise: NoiseName = "gaussian"
+    added: float = field(default=1.0, repr=False)
 
     @property
     def law(self) -> Noise:
@@ -67,8 +71,8 @@ class Budget:
         return replace(self, epsilon=epsilon, delta=delta)
 
     def unit_sd(self) -> float:
-        """Return the sd of the noise on answers of sensitivity 1."""
-        return self.law.unit_sd(*self.pair)
+        """Return the sd of the noise that answers of sensitivity 1 will have."""
+        return self.law.unit_sd(*self.pair) * self.added
 
 
 @dataclass(frozen=True, eq=False)

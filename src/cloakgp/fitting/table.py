@@ -180,6 +180,11 @@ class Table(ABC):
         """Whether all rows of one person are protected together."""
 
     @property
+    def added_noise(self) -> float:
+        """As of `cloakgp.fitting.strategies.Budget`: the noise of answers over that of a budget."""
+        return 1.0
+
+    @property
     def outputs(self) -> int:
         """T, of every row."""
         return 1
