@@ -11,7 +11,7 @@ import pytest
 from services import add_custodians, add_people, opened, serving
 from typer.testing import CliRunner
 
-from cloakgp import Release
+from cloakgp import Release, load
 from cloakgp.cli import app
 from cloakgp.ledger import Ledger
 from cloakgp.service.app import create_app
@@ -132,6 +132,7 @@ def test_a_custodians_ledger_counts(folder):
         (["--colluding", "2"], "may work together"),
         (["--transform", "log", "--bounds", "-40", "240"], "output_transform"),
         (["--exposure", "years"], "of rows with counts"),
+        (["--output", "height=40:240,weight=20:200"], "of several, --output has them"),
         (["--lengthscale", "3"], "--lengthscale has no meaning"),
         (["--schema", "people.schema.json"], "by --inputs or by --schema"),
         (["--inputs", "age,height"], "no public one"),
@@ -188,7 +189,7 @@ def released(*changed):
     for _ in range(12):
         assert all("Error" not in told for told in step())
         if run("collect", "shared", "-o", "release.cloak").exit_code == 0:
-            return Release.load("release.cloak")
+            return load("release.cloak")
     raise AssertionError("it does not come to an end")
 
 
@@ -207,6 +208,16 @@ def test_counts_with_exposures_of_custodians():
     release = released("--counts", "--exposure", "years", "--bounds", "0", "20", "--gap", "0.1")
     assert release.input_names == ("age",)
     assert release.predict([[40.0]]).shape == (1,)
+
+
+def test_several_private_columns_of_custodians():
+    for name in ("north", "south"):
+        table = pd.read_csv(f"{name}.csv")
+        table.assign(weight=table["height"] / 3).to_csv(f"{name}.csv", index=False)
+    release = released("--output", "height=40:240,weight=20:200")
+    assert release.names == ("height", "weight")
+    assert release.predict([[40.0]]).shape == (1, 2)
+    assert "height, weight by age" in done("show", "shared")
 
 
 def test_a_person_with_too_many_rows_is_refused(folder):

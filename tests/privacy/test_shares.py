@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -364,3 +365,51 @@ def test_a_site_verifies_its_own_groups(changed):
             hide=lambda hidden: hidden,
         )
     assert not tally
+
+
+# Rows that have two entries each, which change together: their columns point the same way.
+
+
+def entries_of_sites(outputs, drawn, *, noise, together=2):
+    drawn.clear()
+    longest = noise.lengths_together(alike(np.arange(8.0)[:, None]), together=together).max()
+    bound = StrategyBound(
+        answers=2,
+        longest=float(longest),
+        chunk_rows=8,
+        count=8,
+        noise=noise,
+        together=together,
+    )
+    for which, cuts in enumerate([(2,), ()]):
+        ask_share(
+            site(outputs[4 * which : 4 * which + 4], first=4 * which, cuts=cuts),
+            alike,
+            bound=bound,
+            question=BOUNDS,
+            **BUDGET,
+            count=4,
+            sharers=2,
+            hide=lambda hidden: hidden,
+        )
+    return drawn[0][0] + drawn[1][0], drawn[0][2]
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("together", [2, 1])
+def test_no_row_of_two_entries_moves_the_sum_beyond_the_sensitivity(noise, together, drawn):
+    """And with each entry on its own, the mutation, one does."""
+    moves = []
+    for row in range(4):
+        for ends in product((BOUNDS.lo, BOUNDS.hi, 1e300, 1 / 3), repeat=4):
+            before, after = np.full(8, 0.5), np.full(8, 0.5)
+            before[2 * row : 2 * row + 2], after[2 * row : 2 * row + 2] = ends[:2], ends[2:]
+            one, told = entries_of_sites(before, drawn, noise=noise, together=together)
+            other, _ = entries_of_sites(after, drawn, noise=noise, together=together)
+            steps = [int(each) for each in one - other]
+            moved = sum(map(abs, steps))
+            moves.append(moved if noise is LAPLACE else sum(each**2 for each in steps) ** 0.5)
+    if together == 2:
+        assert told * (1 - 1e-6) < max(moves) <= told
+    else:
+        assert max(moves) > 1.9 * told

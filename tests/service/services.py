@@ -196,11 +196,11 @@ def add_custodians(service, *names):
     return dict(zip(names, tokens, strict=True))
 
 
-def begin_joint(service, token, **changed):
+def begin_joint(service, token, *, model=None, **changed):
     """A joint request of custodians who are called north and south, whom nobody has added yet."""
     tokens = add_custodians(service, "north", "south")
     plan = Plan.of(
-        DPGPRegressor(bounds=(-2, 2), epsilon=1.0, stages=None, interval=False),
+        model or DPGPRegressor(bounds=(-2, 2), epsilon=1.0, stages=None, interval=False),
         sites=tuple(tokens),
         input_names=["x"],
         **changed,
@@ -228,14 +228,15 @@ class Sent:
         send_joint_file(self.work, self.request, name, content=content)
 
 
-def joint_sites(service, request, tokens, folder, *, groups=None):
+def joint_sites(service, request, tokens, folder, *, groups=None, several=False):
     """The sites of a joint request, each with some rows of one curve."""
     x = np.linspace(0.0, 10.0, 30)[:, None]
+    y = np.column_stack([np.sin(x), np.cos(x)]) if several else np.sin(x[:, 0])
     parts = len(tokens)
     return {
         name: Site(
             name,
-            ArrayRows(x[part::parts], np.sin(x[part::parts, 0]), groups=groups, jobs=1),
+            ArrayRows(x[part::parts], y[part::parts], groups=groups, jobs=1),
             Sent(work_as(service, token), request),
             folder / "own" / name,
         )

@@ -14,17 +14,19 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say
 from cloakgp.cli.fit_options import FitOptions
-from cloakgp.fitting.request import as_option
+from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression, as_option
 from cloakgp.orders import texts
 from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
     from cloakgp.client import Client
     from cloakgp.custodians import Coordinator, Plan, Site
+    from cloakgp.custodians.coordinator import JointRelease
     from cloakgp.custodians.exchange import Exchange
+    from cloakgp.custodians.plan import Estimator
     from cloakgp.custodians.progress import Progress
-    from cloakgp.data import FileRows
-    from cloakgp.release import Release
+    from cloakgp.data import ArrayRows, FileRows
+    from cloakgp.orders.options import SourceTable
 
 custodians = typer.Typer(
     name="custodians",
@@ -61,7 +63,13 @@ def plan(
             metavar="DIR|ADDRESS",
         ),
     ],
-    output: Annotated[str, typer.Option(help="The private column: numbers, counts or classes.")],
+    output: Annotated[
+        str,
+        typer.Option(
+            help="The private column: numbers, counts or classes. Several of numbers, with their "
+            "ranges: height=40:240,weight=20:200."
+        ),
+    ],
     sites: Annotated[str, typer.Option(help="Names of the custodians, with commas: north,south.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
     fit: FitOptions,
@@ -124,10 +132,9 @@ def plan(
     """
     from cloakgp.columns import Number, Schema
     from cloakgp.custodians import Coordinator, FolderExchange, Plan
-    from cloakgp.orders.estimators import estimator_of
     from cloakgp.orders.options import declared_schema
 
-    request = fit.request(epsilon)
+    outputs, request = _asked(output, fit, epsilon)
     request.validate(spelled=as_option)
     for name, given in {
         "--queries": fit.queries is not None,
@@ -144,10 +151,11 @@ def plan(
     if exposure and exposure not in declared.names:
         declared = replace(declared, columns=(*declared.columns, Number(exposure)))
     made = Plan.of(
-        estimator_of(request, kernel=None, schema=None),
+        _estimator(request),
         sites=texts.names(sites, example="north,south"),
         schema=declared,
-        output_name=output,
+        output_name=outputs[0],
+        more_outputs=outputs[1:],
         colluding=colluding,
         person_name=person,
         exposure_name=exposure,
@@ -160,7 +168,7 @@ def plan(
         with Client(place) as client:
             begun = client.begin_joint(
                 made.to_bytes().decode(),
-                purpose=purpose or f"{output} of {sites}",
+                purpose=purpose or f"{', '.join(outputs)} of {sites}",
                 people=_people(people),
             )
         place = f"{place.rstrip('/')}/joint-requests/{begun.id}"
@@ -286,7 +294,8 @@ def _show(coordinator: Coordinator, reached: Reached) -> None:
     made, roster = coordinator.plan, coordinator.roster
     epsilon, delta = made.budget
     say(f"plan: {_agreed(made.digest)}")
-    say(f"  {made.output_name} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
+    private = ", ".join(made.output_names)
+    say(f"  {private} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
     say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
     if made.grouped:
         say(f"  {made.persons}")
@@ -302,6 +311,40 @@ def _show(coordinator: Coordinator, reached: Reached) -> None:
     say(f"next: {reached.progress(coordinator).words}")
 
 
+def _asked(output: str, fit: FitOptions, epsilon: float) -> tuple[list[str], FitRequest]:
+    """Return the names of the private columns, and the request of a fit of them."""
+    if "=" not in output:
+        return [output], fit.request(epsilon)
+    ranges = texts.declared_ranges(output.split(","), option="--output")
+    if fit.bounds is not None:
+        raise ValueError("--bounds are those of one private column: of several, --output has them")
+    request = replace(fit, bounds=next(iter(ranges.values()))).request(epsilon)
+    task = request.task
+    usual = isinstance(task, Regression) and not (
+        task.of_counts or task.mean is not None or task.output_transform or task.kept
+    )
+    if not usual:
+        raise ValueError("several private columns hold numbers, as they are: leave the rest out")
+    assert isinstance(task, Regression)
+    several = MultiOutputRegression(
+        bounds=tuple(ranges.values()),
+        noise_variance=task.noise_variance,
+        stages=task.stages,
+        interval=task.interval,
+        calibrate="auto" if task.calibrate == "auto" else False,
+    )
+    return list(ranges), replace(request, task=several)
+
+
+def _estimator(request: FitRequest) -> Estimator:
+    from cloakgp.estimators import DPGPMultiOutputRegressor
+    from cloakgp.orders.estimators import estimator_of
+
+    if isinstance(request.task, MultiOutputRegression):
+        return DPGPMultiOutputRegressor(**request.parameters() | {"kernel": None, "schema": None})
+    return estimator_of(request, kernel=None, schema=None)
+
+
 def _say_without(names: Sequence[str]) -> None:
     if names:
         say(f"Going on without {', '.join(names)}.", style="yellow")
@@ -309,7 +352,7 @@ def _say_without(names: Sequence[str]) -> None:
 
 def _collect_at_service(
     client: Client, request: int, *, without: Sequence[str], wait: float
-) -> Release:
+) -> JointRelease:
     """Let the service go on, wait for it and for custodians, and return the release."""
     import time
 
@@ -412,7 +455,7 @@ def _agreed(digest: str) -> str:
     return " ".join(digest[place : place + 4] for place in range(0, 16, 4))
 
 
-def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
+def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows | ArrayRows:
     from cloakgp.data import FileRows
     from cloakgp.orders.options import SourceTable, check_missing_output
 
@@ -424,6 +467,8 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
         schema=made.read_schema(),
         missing_output=missing_output,
     )
+    if made.more_outputs:
+        return _rows_of_several(source, made)
     return FileRows(
         table,
         output=made.output_name,
@@ -431,6 +476,37 @@ def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows:
         raw=source.raw_rows(classes=classes),
         table_format=source.table_format,
     )
+
+
+def _rows_of_several(source: SourceTable, made: Plan) -> ArrayRows:
+    """Return rows with several private columns, which are held."""
+    import pandas as pd
+
+    from cloakgp.data import ArrayRows
+    from cloakgp.data.tables import read_people
+
+    if source.missing_output == "drop":
+        raise ValueError("--missing-output drop goes with one private column")
+    raw = source.raw_rows(others=made.more_outputs)
+    tables = {
+        name: read_people(
+            source.path,
+            raw=raw,
+            output=name,
+            groups=made.person_name or None,
+            table_format=source.table_format,
+        )
+        for name in made.output_names
+    }
+    people = tables[made.output_name]
+    rows = ArrayRows(
+        raw.schema.encode(people.columns).X,
+        pd.DataFrame({name: each.private for name, each in tables.items()}),
+        input_names=raw.schema.names,
+        groups=people.groups,
+    )
+    rows.schema = raw.schema
+    return rows
 
 
 def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float, poll: float) -> None:

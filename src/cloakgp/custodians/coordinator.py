@@ -47,12 +47,14 @@ from cloakgp.data.entries import AS_THEY_ARE, RowReading
 from cloakgp.privacy.ask import StrategyBound
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.sampler import Integers
-from cloakgp.release import Release
+from cloakgp.release import MultiOutputRelease, Release
 from cloakgp.release.custodians import Custodians
+from cloakgp.release.open import load
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, OnStep, PartOf, ignore_step
 
 POLL = 0.5
+JointRelease = Release | MultiOutputRelease
 
 
 def _pause() -> None:
@@ -116,7 +118,7 @@ class Coordinator:
         patience: float = 0.0,
         pause: Callable[[], None] = _pause,
         on_step: OnStep = ignore_step,
-    ) -> Release:
+    ) -> JointRelease:
         """Fit, asking all sites, and return the release.
 
         Parameters
@@ -130,7 +132,7 @@ class Coordinator:
 
         Returns
         -------
-        Release
+        Release or MultiOutputRelease
 
         Raises
         ------
@@ -159,18 +161,16 @@ class Coordinator:
         )
         estimator = self.plan.estimator()
         # Custodians' rows are public inputs; their outputs are asked where they are.
-        exposed: dict[str, Any] = {}
+        told: dict[str, Any] = {} if self.plan.outputs == "several" else {"on_step": on_step}
         if self.plan.exposure_name:
-            exposed = {"exposure": self.plan.exposure_name}
-        release = estimator.fit_rows(rows, on_step=on_step, **exposed).release_
-        stated = replace(
-            release,
-            custodians=Custodians(
-                sites=len(members),
-                colluding=self.plan.colluding,
-                sites_of_person=rows.places if self.plan.grouped else None,
-            ),
+            told["exposure"] = self.plan.exposure_name
+        release = estimator.fit_rows(rows, **told).release_
+        custodians = Custodians(
+            sites=len(members),
+            colluding=self.plan.colluding,
+            sites_of_person=rows.places if self.plan.grouped else None,
         )
+        stated = _of_custodians(release, custodians)
         self._exchange.put(RELEASE, stated.to_bytes())
         return stated
 
@@ -340,6 +340,16 @@ class CustodianRows:
         return self.plan.output_name
 
     @property
+    def n_outputs(self) -> int:
+        """T, the number of private columns."""
+        return len(self.output_names)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the private columns."""
+        return self.plan.output_names
+
+    @property
     def noise_ratio(self) -> float:
         """√(n/(n − t)): n sites add a share each, of which n − t are the noise of the budget."""
         sites = len(self.members)
@@ -425,9 +435,25 @@ class CustodianRows:
         return total
 
 
-def release_of(content: bytes) -> Release:
-    """Return the release of a file."""
+def release_of(content: bytes) -> JointRelease:
+    """Return the release of a file.
+
+    Raises
+    ------
+    CustodiansError
+        If it is of another kind than custodians make.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / RELEASE
         path.write_bytes(content)
-        return Release.load(path)
+        found = load(path)
+    if not isinstance(found, Release | MultiOutputRelease):
+        raise CustodiansError("the release is none of several custodians")
+    return found
+
+
+def _of_custodians(release: JointRelease, custodians: Custodians) -> JointRelease:
+    """Return a release that says of whose rows it is."""
+    if isinstance(release, MultiOutputRelease):
+        return replace(release, entries=replace(release.entries, custodians=custodians))
+    return replace(release, custodians=custodians)

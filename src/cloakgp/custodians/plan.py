@@ -21,21 +21,28 @@ from cloakgp.columns import Schema
 from cloakgp.columns.table_schema import schema_from_text, schema_to_text
 from cloakgp.custodians.errors import CustodiansError
 from cloakgp.data.entries import RowReading
-from cloakgp.estimators import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor
+from cloakgp.estimators import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
+    DPGPRegressor,
+)
 from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.privacy.spending import Budget
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 
 # Names are parts of the names of files.
 SITE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPClassifier
-Kind = Literal["numbers", "counts", "quantiles", "classes"]
+Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPMultiOutputRegressor | DPGPClassifier
+Kind = Literal["numbers", "counts", "quantiles", "several", "classes"]
 # Of what outputs are, and what is stated of a fit; all other settings are as a new estimator has
 # them.
 ESTIMATORS: Mapping[str, type[Estimator]] = {
     "numbers": DPGPRegressor,
     "counts": DPGPRegressor,
     "quantiles": DPGPQuantileRegressor,
+    "several": DPGPMultiOutputRegressor,
     "classes": DPGPClassifier,
 }
 OF_ALL = (
@@ -54,6 +61,10 @@ STATED: Mapping[str, tuple[str, ...]] = {
     "numbers": (*OF_NUMBERS, "criterion", "noise_variance", "calibrate", "output_transform"),
     "counts": (*OF_NUMBERS, "criterion", "calibrate", "likelihood", "overdispersion"),
     "quantiles": (*OF_NUMBERS, "quantiles", "output_transform"),
+    "several": (
+        *OF_ALL,
+        *("bounds", "interval", "criterion", "noise_variance", "calibrate", "coregion"),
+    ),
     "classes": (*OF_ALL, "criterion", "classes", "class_rates", "link"),
 }
 
@@ -73,8 +84,9 @@ class Plan:
         Names of the public columns, in order.
     output_name : str
         Name of the private column.
-    outputs : {"numbers", "counts", "quantiles", "classes"}
-        What the private column holds, or, of quantiles, what is released of its numbers.
+    outputs : {"numbers", "counts", "quantiles", "several", "classes"}
+        What the private column holds, or, of quantiles, what is released of its numbers; "several"
+        of several private columns of numbers.
     settings : mapping
         Of the estimator, as JSON can hold them.
     schema : str
@@ -89,6 +101,8 @@ class Plan:
         unless it is the number of sites.
     exposure_name : str
         Of counts: the public column that says in how much each row was counted; empty if in 1.
+    more_outputs : tuple of str
+        Of several private columns: the names of all but the first.
 
     Examples
     --------
@@ -109,6 +123,7 @@ class Plan:
     rows_of_person: int = 1
     sites_of_person: int = 1
     exposure_name: str = ""
+    more_outputs: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -124,12 +139,13 @@ class Plan:
         rows_of_person: int = 1,
         sites_of_person: int | None = None,
         exposure_name: str = "",
+        more_outputs: Sequence[str] = (),
     ) -> Plan:
         """Return the plan of fitting an estimator.
 
         Parameters
         ----------
-        estimator : DPGPRegressor, DPGPQuantileRegressor or DPGPClassifier
+        estimator : DPGPRegressor, DPGPQuantileRegressor, DPGPMultiOutputRegressor or DPGPClassifier
         sites : sequence of str
             Names of the custodians, of letters, digits, hyphens and underscores.
         input_names : sequence of str
@@ -152,6 +168,8 @@ class Plan:
         exposure_name : str
             Of counts: which of the public columns is no input but says in how much each row was
             counted.
+        more_outputs : sequence of str
+            Of `DPGPMultiOutputRegressor`: names of the private columns after the first.
 
         Raises
         ------
@@ -172,6 +190,7 @@ class Plan:
             outputs=outputs,
             person_name=person_name,
             exposure_name=exposure_name,
+            more_outputs=tuple(more_outputs),
             rows_of_person=rows_of_person,
             sites_of_person=(len(sites) if person_name else 1)
             if sites_of_person is None
@@ -198,7 +217,7 @@ class Plan:
         check_colluding(self.colluding, sites=len(self.sites))
         if not self.input_names or len(set(self.input_names)) < len(self.input_names):
             raise CustodiansError("name every public column once")
-        if self.output_name in self.input_names:
+        if set(self.output_names) & set(self.input_names):
             raise CustodiansError("the private column is no public one")
         self._check_persons()
         if self.exposure_name and (
@@ -210,6 +229,12 @@ class Plan:
             raise CustodiansError("the plan's columns are not those of its schema")
         # What an estimator does before it looks at a table.
         self.estimator()._request().validate()
+        names = self.output_names
+        if len(names) != self.reading.together or len(set(names)) < len(names):
+            raise CustodiansError(
+                f"name every private column once: there are bounds for {self.reading.together}, "
+                f"and {len(names)} names"
+            )
 
     def _check_persons(self) -> None:
         counts = (self.rows_of_person, self.sites_of_person)
@@ -217,7 +242,7 @@ class Plan:
             raise CustodiansError("the plan does not say whose rows are protected together")
         if not self.grouped and counts != (1, 1):
             raise CustodiansError("name the column that says whose rows they are")
-        if self.person_name in (*self.input_names, self.output_name):
+        if self.person_name in (*self.input_names, *self.output_names):
             raise CustodiansError("the column of persons says whose rows they are, and no more")
         if not (self.rows_of_person >= 1 and 1 <= self.sites_of_person <= len(self.sites)):
             raise CustodiansError(
@@ -226,12 +251,19 @@ class Plan:
             )
 
     @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the private columns, in order."""
+        return (self.output_name, *self.more_outputs)
+
+    @property
     def reading(self) -> RowReading:
         """How sites read their rows; a question may state other units of several outputs."""
         named = self.exposure_name
+        several = self.outputs == "several"
         return RowReading(
             exposure=self.input_names.index(named) if named else None,
             transform=self.estimator()._request().task.transform,
+            columns=OutputColumns.checked(self.settings["bounds"]) if several else None,
             grouped=self.grouped,
         )
 
@@ -310,6 +342,7 @@ class Plan:
                 **found,
                 "sites": _texts(found["sites"]),
                 "input_names": _texts(found["input_names"]),
+                "more_outputs": _texts(found["more_outputs"]),
             }
         )
         stated = (
@@ -331,6 +364,8 @@ def _kind_of(estimator: Estimator) -> Kind:
         return "classes"
     if isinstance(estimator, DPGPQuantileRegressor):
         return "quantiles"
+    if isinstance(estimator, DPGPMultiOutputRegressor):
+        return "several"
     return "counts" if estimator.likelihood == "counts" else "numbers"
 
 

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cloakgp.custodians.coordinator import Coordinator
+from cloakgp.custodians.coordinator import Coordinator, JointRelease
 from cloakgp.custodians.errors import WaitingError
 from cloakgp.custodians.exchange import MemoryExchange
 from cloakgp.custodians.plan import Plan
 from cloakgp.custodians.site import Site
 from cloakgp.fitting.passes import Rows
-from cloakgp.release import Release
 
 
-def simulate(plan: Plan, tables: Mapping[str, Rows], *, dropping: Sequence[str] = ()) -> Release:
+def simulate(
+    plan: Plan, tables: Mapping[str, Rows], *, dropping: Sequence[str] = ()
+) -> JointRelease:
     """Release the rows of several sites as they would, one after the other in this process.
 
     Noise and masks are drawn as ever: the release is as private as that of sites apart, though not
@@ -31,7 +32,7 @@ def simulate(plan: Plan, tables: Mapping[str, Rows], *, dropping: Sequence[str] 
 
     Returns
     -------
-    Release
+    Release or MultiOutputRelease
 
     Raises
     ------

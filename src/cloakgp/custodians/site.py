@@ -256,6 +256,17 @@ class Site:
             )
         if plan.grouped:
             persons_of(self._inputs, most=plan.rows_of_person)
+        found, private = getattr(self._rows, "n_outputs", 1), plan.output_names
+        if found != len(private):
+            raise CustodiansError(
+                f"the plan is about {len(private)} private columns, and the rows have {found}"
+            )
+        called = tuple(getattr(self._rows, "output_names", ()))
+        if called and called != private:
+            raise CustodiansError(
+                f"the plan is about {', '.join(private)}, in this order, and the rows have "
+                f"{', '.join(called)}"
+            )
         schema: Schema | None = getattr(self._rows, "schema", None)
         if schema is not None and schema_to_text(schema) != plan.schema:
             raise CustodiansError(
@@ -344,7 +355,8 @@ class Site:
             or len(set(members)) < len(members)
         ):
             raise CustodiansError("a question is not about what was agreed")
-        if request.count != sum(roster.of(name).rows for name in members):
+        rows = sum(roster.of(name).rows for name in members)
+        if request.count != rows * plan.reading.together:
             raise CustodiansError("a question is about another number of rows than all sites have")
         # What is protected together decides how far answers may move, and is the plan's affair.
         if (request.group_rows is not None) != plan.grouped or request.places != plan.places(
@@ -406,7 +418,7 @@ class Site:
                 question=request.asked,
                 epsilon=request.epsilon,
                 delta=request.delta,
-                count=len(self._inputs),
+                count=len(self._inputs) * request.together,
                 sharers=len(request.members) - plan.colluding,
                 hide=partial(own.hide, site=self.name, keys=keys, question=digest),
             )

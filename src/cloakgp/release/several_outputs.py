@@ -23,6 +23,7 @@ from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.coefficient_tree import coefficient_tree
+from cloakgp.release.custodians import Custodians
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.io.bundle import Store
 from cloakgp.release.io.release_file import SavedRelease
@@ -111,6 +112,11 @@ class MultiOutputRelease(SavedRelease):
     def n_rows(self) -> int:
         """The number of asked rows."""
         return self.entries.n_rows // len(self.columns.bounds)
+
+    @property
+    def custodians(self) -> Custodians | None:
+        """Of whose rows it is, if several custodians had some each."""
+        return self.entries.custodians
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:

@@ -367,7 +367,8 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 cohorts=() if entries.choice is not None else entries.cohorts,
                 tables=[measurement.strategy.table for measurement in measurements],
                 origin=release.provenance,
-            ),
+            )
+            + _custodians(entries),
         ),
         Section("Noise", tuple(noise)),
         Section("Prior", prior_facts(in_widths)),

@@ -7,6 +7,7 @@ import re
 import pytest
 from services import begin_joint, joint_sites
 
+from cloakgp import DPGPMultiOutputRegressor, DPGPQuantileRegressor
 from cloakgp.service.access import Role
 
 
@@ -71,6 +72,32 @@ def test_who_is_protected_together_is_shown(visit, service, tokens, tmp_path):
     groups = [f"p{number // 3}" for number in range(15)]
     sites = joint_sites(service, view.id, owners, tmp_path, groups=groups)
     for _ in range(3):
+        for site in sites.values():
+            site.step()
+    shown = words_of(visit(Role.ANALYST).get(f"/joint-requests/{view.id}"))
+    assert "the release is there" in shown
+
+
+SETTINGS = {"epsilon": 1.0, "inducing": 4, "stages": None, "interval": False}
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "told"),
+    [
+        (DPGPQuantileRegressor(quantiles=0.5, bounds=(-2, 2), gap=0.2, **SETTINGS), {}, "y"),
+        (
+            DPGPMultiOutputRegressor(bounds=((-2, 2), (-3, 3)), **SETTINGS),
+            {"more_outputs": ["z"]},
+            "y, z",
+        ),
+    ],
+)
+def test_other_kinds_of_outputs(visit, service, tokens, tmp_path, model, given, told):
+    view, owners = begin_joint(service, tokens[Role.ANALYST], model=model, **given)
+    shown = words_of(visit(Role.ANALYST).get(f"/joint-requests/{view.id}"))
+    assert f"Private column {told} Public columns x" in shown
+    sites = joint_sites(service, view.id, owners, tmp_path, several=bool(given))
+    for _ in range(6):
         for site in sites.values():
             site.step()
     shown = words_of(visit(Role.ANALYST).get(f"/joint-requests/{view.id}"))

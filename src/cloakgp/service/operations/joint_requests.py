@@ -316,7 +316,7 @@ def _view(session: Session, row: JointRequest) -> JointRequestView:
         row,
         person=row.person.name,
         closed=row.closed is not None,
-        output=plan.output_name,
+        output=", ".join(plan.output_names),
         inputs=list(plan.input_names),
         epsilon=epsilon,
         delta=delta,
