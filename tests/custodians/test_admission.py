@@ -217,7 +217,7 @@ def test_nobody_joins_too_late(tmp_path):
     [
         ({"request": "0" * 64}, "west answered another question"),
         ({"site": "east"}, "west answered another question"),
-        ({"numbers": "AAAAAAAAAAA="}, "west has not 3 numbers"),
+        ({"numbers": "AAAAAAAAAAA="}, "west has not 2 numbers"),
         ({"numbers": "?"}, "numbers"),
         ({"more": 1}, "damaged"),
     ],

@@ -44,6 +44,10 @@ OF_ALL = re.compile(
     rf"{re.escape(PLAN)}|{re.escape(ROSTER)}|{re.escape(RELEASE)}|attempt-{_NUMBER}/members\.json"
     rf"|attempt-{_NUMBER}/question-{_NUMBER}/({re.escape(REQUEST)}|{re.escape(COMPLETE)})"
 )
+LASTING = re.compile(
+    rf"{re.escape(PLAN)}|{re.escape(ROSTER)}|{re.escape(RELEASE)}|attempt-{_NUMBER}/members\.json"
+    rf"|sites/{_SITE}\.json"
+)
 Kind = Literal["inputs", "member", "answer", "opening"]
 
 
@@ -99,6 +103,25 @@ def may_read(name: str, *, site: str) -> bool:
     """
     own = SiteFile.named(name)
     return OF_ALL.fullmatch(name) is not None or (own is not None and own.site == site)
+
+
+def is_lasting(name: str) -> bool:
+    """Return whether a file says what was agreed, or what came of it, and not how it came about.
+
+    All others can go when the release is there, or the plan is given up: public inputs, questions,
+    answers, opened masks and sums. A site that goes on then finds no question, and does nothing;
+    what it needs lies in its own folder.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> is_lasting("roster.json"), is_lasting("sites/north.json"), is_lasting("sites/north.npy")
+    (True, True, False)
+    """
+    return LASTING.fullmatch(name) is not None
 
 
 def admit_file(exchange: Exchange, *, site: str, name: str, content: bytes) -> bool:

@@ -18,7 +18,11 @@ from cloakgp.service.database import UnavailableError, note_event
 from cloakgp.service.errors import ServiceError
 from cloakgp.service.metrics import Metrics
 from cloakgp.service.models import Probe, now
-from cloakgp.service.operations.erasing import erase_old_files, remove_leftovers
+from cloakgp.service.operations.erasing import (
+    erase_old_exchanges,
+    erase_old_files,
+    remove_leftovers,
+)
 
 # Seconds for which an answer holds: its callers are unknown.
 HOLDS = 2.0
@@ -117,6 +121,7 @@ class Rounds:
             if self.service.settings.verify_hours:
                 self.verify()
             erase_old_files(self.service)
+            erase_old_exchanges(self.service)
             remove_leftovers(self.service)
         except Exception as error:
             # The next round tries again; the check of readiness reports the failure.

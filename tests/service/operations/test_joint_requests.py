@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -27,7 +29,10 @@ from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
 from cloakgp.service.database import ServiceDatabase
+from cloakgp.service.health import Readiness, Rounds
+from cloakgp.service.metrics import Metrics
 from cloakgp.service.models import Event, JointFile, JointRequest
+from cloakgp.service.operations.erasing import erase_old_exchanges
 from cloakgp.service.operations.joint_requests import open_joint_requests
 from cloakgp.service.settings import Settings
 
@@ -170,7 +175,7 @@ def changed(content, **more):
     ("more", "message"),
     [
         ({"request": "0" * 64}, "west answered another question"),
-        ({"numbers": "AAAAAAAAAAA="}, "west has not 3 numbers"),
+        ({"numbers": "AAAAAAAAAAA="}, "west has not 2 numbers"),
         ({"site": "east"}, "west answered another question"),
         ({"more": 1}, "damaged"),
     ],
@@ -361,7 +366,7 @@ def test_what_is_held_of_one_site_is_uniform_until_it_opens(service, tmp_path, m
     wards = Wards(service, tmp_path)
     wards.step()
     wards.step("west")
-    hidden = Hidden.from_bytes(wards.files()[FIRST + "answers/west.json"]).integers(count=3)
+    hidden = Hidden.from_bytes(wards.files()[FIRST + "answers/west.json"]).integers(count=2)
     # All of them were 0; a mask of 64 bits is small once in 2²³ times.
     assert np.all(np.abs(hidden.astype(float)) > 2**40)
 
@@ -505,3 +510,86 @@ def test_predictions_are_near_the_curve(service, tmp_path):
         wards.step()
     assert np.abs(wards.release.predict(X) - Y).max() < 2.0
     assert work_as(service, wards.tokens["analyst"]).actor.name == "analyst"
+
+
+# Retention.
+
+
+def let_go_by(service, days):
+    """Age all joint requests, and their files."""
+    seconds = days * 24 * 3600
+    with service.database.writing() as session:
+        session.execute(sa.update(JointFile).values(created=JointFile.created - seconds))
+        closed = sa.update(JointRequest).where(JointRequest.closed.is_not(None))
+        session.execute(closed.values(closed=JointRequest.closed - seconds))
+
+
+def test_what_was_exchanged_for_a_release_is_erased_and_the_release_stays(any_service, tmp_path):
+    wards = Wards(any_service, tmp_path)
+    for _ in range(3):
+        wards.step()
+    before, shown = wards.files(), wards.shown
+    assert shown.stage == "done"
+    let_go_by(any_service, 29)
+    assert erase_old_exchanges(any_service) == 0
+    let_go_by(any_service, 2)
+    erased = erase_old_exchanges(any_service)
+    assert erase_old_exchanges(any_service) == 0
+    left = wards.files()
+    lasting = {"plan.json", "roster.json", "release.cloak", "attempt-1/members.json"}
+    assert set(left) == lasting | {f"sites/{name}.json" for name in NAMES}
+    assert len(left) + erased == len(before)
+    assert all(left[name] == before[name] for name in left)
+    # What each sees and needs is as it was: sites have nothing to do, and the release is there.
+    again = wards.shown
+    assert (again.stage, again.roster_digest) == ("done", shown.roster_digest)
+    assert again.sites == shown.sites
+    assert wards.step() == dict.fromkeys(NAMES, ())
+    assert wards.release.n_rows == 30
+    assert all(site.folder.load().questions["1/1"].opened for site in wards.sites.values())
+    with pytest.raises(ConflictError, match="too late"):
+        wards.send("east", FIRST + "answers/east.json", before[FIRST + "answers/east.json"])
+    with any_service.database.reading() as session:
+        noted = session.scalars(select(Event.about).where(Event.what == "exchanged files erased"))
+        assert noted.all() == [f"joint request {wards.request}: {erased} files"]
+
+
+def test_what_was_exchanged_for_a_closed_request_is_erased(service, tmp_path):
+    wards = Wards(service, tmp_path)
+    wards.step()
+    wards.step("east")
+    wards.analyst.close_joint(wards.request)
+    let_go_by(service, 31)
+    assert erase_old_exchanges(service) > 0
+    assert set(wards.files()) == {
+        *("plan.json", "roster.json", "attempt-1/members.json"),
+        *(f"sites/{name}.json" for name in NAMES),
+    }
+    assert wards.shown.closed
+    # Nothing that was answered can be opened any more.
+    assert wards.step() == dict.fromkeys(NAMES, ())
+
+
+def test_what_is_under_way_is_kept_and_all_where_days_are_none(service, tmp_path):
+    wards = Wards(service, tmp_path)
+    wards.step()
+    before = wards.files()
+    let_go_by(service, 400)
+    assert erase_old_exchanges(service) == 0
+    assert wards.files() == before
+    for _ in range(3):
+        wards.step()
+    let_go_by(service, 400)
+    forever = replace(service, settings=replace(service.settings, keep_days=0))
+    assert erase_old_exchanges(forever) == 0
+    assert wards.shown.stage == "done"
+
+
+def test_a_round_of_the_service_erases_it(service, tmp_path):
+    wards = Wards(service, tmp_path)
+    for _ in range(3):
+        wards.step()
+    let_go_by(service, 31)
+    Rounds(service, Metrics(), Readiness(service), threading.Event()).make_round()
+    assert FIRST + "total.json" not in wards.files()
+    assert "release.cloak" in wards.files()

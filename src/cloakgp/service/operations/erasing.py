@@ -1,4 +1,4 @@
-"""Erasure of uploaded files, by their custodians or at the end of their retention.
+"""Erasure of uploaded and exchanged files, by their custodians or at the end of their retention.
 
 The database forgets a file first, and the folder second: if the service dies between, the file is a
 leftover, which `remove_leftovers` takes. Releases stay: they hold no row. Erasure is that of the
@@ -11,16 +11,27 @@ import shutil
 import time
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from cloakgp.custodians.admission import is_lasting
+from cloakgp.custodians.exchange import RELEASE
 from cloakgp.data.schema import table_suffix
 from cloakgp.service.access import Actor, operation
 from cloakgp.service.context import Service, Work
 from cloakgp.service.database import note_event, row_of
 from cloakgp.service.errors import ConflictError, NotFoundError
 from cloakgp.service.messages import Id, Name, TableView
-from cloakgp.service.models import UNFINISHED, Job, Request, Table, Upload, now
+from cloakgp.service.models import (
+    UNFINISHED,
+    Job,
+    JointFile,
+    JointRequest,
+    Request,
+    Table,
+    Upload,
+    now,
+)
 from cloakgp.service.operations.tables import view_of_table
 
 DAY = 86_400
@@ -96,6 +107,42 @@ def erase_old_files(service: Service) -> int:
     for path in erased:
         path.unlink(missing_ok=True)
     return len(erased)
+
+
+def erase_old_exchanges(service: Service) -> int:
+    """Erase what custodians exchanged for a joint request at the end of its retention.
+
+    Since its release was made, or it was closed. What was agreed stays, with who took part, and the
+    release; public inputs, questions, answers, opened masks and sums go.
+
+    Returns
+    -------
+    int
+        Number of erased files.
+    """
+    days = service.settings.keep_days
+    if not days:
+        return 0
+    since, erased = now() - days * DAY, 0
+    made = select(JointFile.request_id).where(JointFile.name == RELEASE, JointFile.created < since)
+    over = select(JointRequest.id).where((JointRequest.closed < since) | JointRequest.id.in_(made))
+    with service.database.writing() as session:
+        for request in session.scalars(over).all():
+            names = session.scalars(
+                select(JointFile.name).where(JointFile.request_id == request)
+            ).all()
+            passing = [name for name in names if not is_lasting(name)]
+            if not passing:
+                continue
+            session.execute(
+                delete(JointFile).where(
+                    JointFile.request_id == request, JointFile.name.in_(passing)
+                )
+            )
+            about = f"joint request {request}: {len(passing)} files"
+            note_event(session, who="service", what="exchanged files erased", about=about)
+            erased += len(passing)
+    return erased
 
 
 def remove_leftovers(service: Service) -> int:
