@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from experiments import progress
-from experiments.custodians import WAYS, Custodians, Ward, curve
+from experiments.custodians import ANYWHERE, WAYS, Custodians, Ward, curve, ways_of
 
 
 def ward(**settings):
@@ -34,6 +34,16 @@ def test_all_ways_have_the_same_guarantee(noise):
     }
     honest = [one.custodians.honest for one in releases.values() if one.custodians]
     assert honest == [5, 3, 1]
+
+
+def test_persons_with_several_rows_are_protected_in_all_ways():
+    drawn = ward(rows_of_person=4)
+    releases = {way: release_of(drawn) for way, release_of in ways_of(4).items()}
+    assert {round(one.guarantee.epsilon, 4) for one in releases.values()} == {1.0}
+    assert all(one.measurements[0].strategy.grouped for one in releases.values())
+    where = {way: one.custodians.sites_of_person for way, one in releases.items() if one.custodians}
+    assert where.pop(ANYWHERE) == 5
+    assert set(where.values()) == {1}
 
 
 def test_its_small_version_has_a_table():

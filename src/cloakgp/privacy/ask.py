@@ -109,7 +109,7 @@ masks that cancel in the sum of all (`cloakgp.custodians.masks`). Who puts the q
 sum, noise and all, and no entry or sum without noise (`ask_chunks` with `NoisySums`).
 
 Neighbours
-    As above: the row is in one chunk of one custodian.
+    As above: the row is in one chunk of one custodian, with all of its entries.
 Sensitivity
     As above, for all chunks of all custodians: each computes the grid from the same bound, whose
     count is of all rows, and verifies it over its own.
