@@ -140,7 +140,7 @@ WAYS: Mapping[str, Callable[[Ward], Release]] = MappingProxyType(
         "a release of each, combined": Ward.of_each,
     }
 )
-ANYWHERE = "the same, and a person may be at any of them"
+ANYWHERE = "two of whom may collude, and a person may be at any of them"
 
 
 def ways_of(rows_of_person: int) -> Mapping[str, Callable[[Ward], Release]]:
