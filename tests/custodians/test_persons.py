@@ -200,32 +200,37 @@ def test_rows_that_do_not_say_whose_they_are_are_refused(tmp_path):
         site.step()
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ([0.0, 0.5, 1.0], "whose rows"),
-        ([0.0, -1.0, 1.0], "whose rows"),
-        ([0.0, 3.0, 1.0], "whose rows"),
-        ([0.0, 0.0, 0.0], "3 rows at one site, and the plan allows 2"),
-    ],
-)
-def test_persons_that_are_none_are_refused(numbers, message):
-    with pytest.raises(CustodiansError, match=message):
-        persons_of(np.column_stack([np.zeros(3), numbers]), most=2)
+@pytest.mark.parametrize("numbers", [[0.0, 0.5, 1.0], [0.0, -1.0, 1.0], [0.0, 3.0, 1.0]])
+def test_persons_that_are_none_are_refused(numbers):
+    with pytest.raises(CustodiansError, match="whose rows"):
+        persons_of(np.column_stack([np.zeros(3), numbers]))
 
 
-def test_a_coordinator_refuses_a_site_with_larger_persons(tmp_path):
+def test_a_coordinator_refuses_a_site_that_does_not_say_whose_rows_they_are(tmp_path):
     ward = Ward(tmp_path, plan=plan_of(), names=())
     for part, name in enumerate(NAMES):
         Site(name, rows_of(part), ward.exchange, tmp_path / name).step()
-    sent = np.column_stack([X[2::3], np.zeros(10)])
-    content = inputs_to_bytes(sent)
+    content = inputs_to_bytes(np.column_stack([X[2::3], np.full(10, 0.5)]))
     member = Member.from_bytes(ward.exchange.files["sites/west.json"])
     ward.exchange.files["sites/west.npy"] = content
     changed = replace(member, inputs=digest_of(content))
     ward.exchange.files["sites/west.json"] = changed.to_bytes()
-    with pytest.raises(CustodiansError, match="10 rows at one site"):
+    with pytest.raises(CustodiansError, match="whose rows"):
         ward.coordinator.collect()
+
+
+def test_persons_who_share_a_number_are_not_taken_for_one(tmp_path, monkeypatch):
+    """Where all share one, they are asked as if they were one, and nobody is refused."""
+    monkeypatch.setattr("cloakgp.data.arrays.group_number", lambda _: 5)
+    ward = Ward(tmp_path, plan=plan_of(), names=())
+    for part, name in enumerate(NAMES):
+        ward.sites[name] = Site(name, rows_of(part), ward.exchange, tmp_path / name)
+    release = ward.finish()
+    assert release.measurements[0].strategy.grouping.most_rows == 10
+    # Of rows that say whose they are only once, nobody knows better.
+    once = ArrayRows(X[2::3], Y[2::3], groups=iter(PERSONS.tolist()))
+    with pytest.raises(CustodiansError, match="10 rows at one site"):
+        Site("west", once, ward.exchange, tmp_path / "other").step()
 
 
 @pytest.mark.parametrize(

@@ -142,3 +142,23 @@ def test_rows_without_groups_say_so():
     rows = ArrayRows(np.zeros((4, 1)), np.zeros(4), chunk_rows=3, jobs=1)
     assert not rows.grouped
     assert rows.over_inputs(Seen.of, what="looking").groups == (None, None)
+
+
+def test_rows_of_persons_are_counted_by_their_ids(tmp_path):
+    one, other = "patient 51", "patient 61400"
+    assert group_number(one) == group_number(other)
+    ids = [one, one, other, "x", f" {other} "]
+    table = pd.DataFrame({"who": ids, "age": [1.0] * 5, "y": [0.0] * 5})
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    files = FileRows(tmp_path / "rows.csv", inputs=["age"], output="y", groups="who", chunk_rows=2)
+    arrays = ArrayRows(table[["age"]], table["y"], groups=ids)
+    assert files.most_rows_of_person() == arrays.most_rows_of_person() == 2
+    # Ids that are told once are numbers since.
+    once = ArrayRows(table[["age"]], table["y"], groups=iter(ids))
+    assert once.most_rows_of_person() == 4
+    for rows in (
+        ArrayRows(table[["age"]], table["y"]),
+        FileRows(tmp_path / "rows.csv", inputs=["age"], output="y"),
+    ):
+        with pytest.raises(ValueError, match="whose they are"):
+            rows.most_rows_of_person()

@@ -185,7 +185,7 @@ def _check_joining(exchange: Exchange, plan: Plan, sent: SiteFile, content: byte
 def _check_inputs(content: bytes, plan: Plan, *, rows: int | None = None) -> None:
     X = inputs_from_bytes(content, columns=plan.sent_columns, rows=rows)
     if plan.grouped:
-        persons_of(X, most=plan.rows_of_person)
+        persons_of(X)
 
 
 def _check_answering(exchange: Exchange, sent: SiteFile, content: bytes) -> None:

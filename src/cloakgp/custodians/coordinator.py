@@ -243,7 +243,7 @@ class Coordinator:
             return InputRows(np.concatenate(sent))
         groups, first = [], 0
         for X in sent:
-            groups.append(first + persons_of(X, most=self.plan.rows_of_person))
+            groups.append(first + persons_of(X))
             first = int(groups[-1].max()) + 1
         if first > GROUP_NUMBERS:
             raise CustodiansError(f"the sites have more than {GROUP_NUMBERS:,} persons together")

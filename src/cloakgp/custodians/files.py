@@ -264,51 +264,32 @@ def inputs_from_bytes(content: bytes, *, columns: int, rows: int | None = None) 
     return X
 
 
-def persons_of(X: Array, *, most: int) -> NDArray[np.intp]:
+def persons_of(X: Array) -> NDArray[np.intp]:
     """Return whose rows they are, from the last column of what a site sends.
 
     Parameters
     ----------
     X : array of shape (n, D + 1)
-    most : int
-        The most rows of a person.
 
     Returns
     -------
     array of int, shape (n,)
-        Numbers of persons at this site, from 0.
+        Numbers of persons at this site, from 0. Two persons may have one by chance.
 
     Raises
     ------
     CustodiansError
-        If they are no such numbers, or a person has more rows.
+        If they are no such numbers.
 
     Examples
     --------
-    >>> persons_of(np.array([[20.0, 0.0], [30.0, 0.0]]), most=2)
+    >>> persons_of(np.array([[20.0, 0.0], [30.0, 0.0]]))
     array([0, 0])
     """
     numbers = X[:, -1]
     if not ((numbers >= 0) & (numbers < len(X)) & (numbers == np.floor(numbers))).all():
         raise CustodiansError("what a site sends does not say whose rows they are")
-    persons = numbers.astype(np.intp)
-    check_rows_of_persons(persons, most=most)
-    return persons
-
-
-def check_rows_of_persons(persons: NDArray[np.intp], *, most: int) -> None:
-    """Refuse persons of more rows than the plan allows at one site.
-
-    Raises
-    ------
-    CustodiansError
-    """
-    found = int(np.bincount(persons).max())
-    if found > most:
-        raise CustodiansError(
-            f"a person has {found} rows at one site, and the plan allows {most}: leave rows out, "
-            "or make another plan"
-        )
+    return numbers.astype(np.intp)
 
 
 def names_to_bytes(names: tuple[str, ...]) -> bytes:

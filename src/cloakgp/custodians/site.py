@@ -255,7 +255,7 @@ class Site:
                 else "the plan protects rows, each on its own: leave groups out"
             )
         if plan.grouped:
-            persons_of(self._inputs, most=plan.rows_of_person)
+            self._check_persons(plan)
         found, private = getattr(self._rows, "n_outputs", 1), plan.output_names
         if found != len(private):
             raise CustodiansError(
@@ -275,6 +275,18 @@ class Site:
             )
         self._agree("plan", digest_of(content))
         return plan
+
+    def _check_persons(self, plan: Plan) -> None:
+        """Refuse persons of more rows than the plan allows at one site."""
+        most = int(np.bincount(persons_of(self._inputs)).max())
+        if most > plan.rows_of_person and hasattr(self._rows, "most_rows_of_person"):
+            # Persons who share a number are counted apart.
+            most = self._rows.most_rows_of_person()
+        if most > plan.rows_of_person:
+            raise CustodiansError(
+                f"a person has {most} rows at one site, and the plan allows "
+                f"{plan.rows_of_person}: leave rows out, or make another plan"
+            )
 
     def _agree(self, what: str, digest: str) -> None:
         """Note a digest, or refuse another than was noted."""

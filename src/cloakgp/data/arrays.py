@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
+from cloakgp.design.streaming.grouping import NO_GROUPS
 from cloakgp.privacy.entries import read_entries, read_labels
 from cloakgp.privacy.person_ids import person_ids
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -90,6 +92,8 @@ class ArrayRows(LocalRows):
             jobs=jobs,
         )
         self._groups = None if groups is None else _numbered(groups, rows=shape[0])
+        # What can be gone through once has been.
+        self._whose = None if isinstance(groups, Iterator) else groups
         self._X = X
         self._outputs = outputs
         self._shape = shape
@@ -105,6 +109,20 @@ class ArrayRows(LocalRows):
     def count(self) -> int:
         """N, the number of rows."""
         return self._shape[0]
+
+    def most_rows_of_person(self) -> int:
+        """Return the most rows of one person; or of one number, if ids could be read once only.
+
+        Raises
+        ------
+        ValueError
+            If rows have no groups.
+        """
+        if self._groups is None:
+            raise ValueError(NO_GROUPS)
+        if self._whose is None:
+            return int(np.bincount(self._groups).max())
+        return max(Counter(person_ids(self._whose, rows=self.count)).values())
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("ArrayRows hold private outputs, and are not pickled: pickle file rows")

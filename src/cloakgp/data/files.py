@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from cloakgp.data.formats import Batch, TableFormat, format_of
 from cloakgp.data.formats.base import check_ids
 from cloakgp.data.raw import DROP, RawRows
 from cloakgp.data.schema import FORMATS, USUAL, checked_names
+from cloakgp.design.streaming.grouping import NO_GROUPS
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import group_number
@@ -144,6 +146,22 @@ class FileRows(LocalRows):
     def n_inputs(self) -> int:
         """D, the number of public inputs."""
         return len(self.input_names)
+
+    def most_rows_of_person(self) -> int:
+        """Return the most rows of one person, after a pass over ids, which are public.
+
+        Raises
+        ------
+        ValueError
+            If rows have no groups.
+        """
+        if self._groups is None:
+            raise ValueError(NO_GROUPS)
+        counted: Counter[str] = Counter()
+        with closing(self._blocks(private=False)) as blocks:
+            for block in blocks:
+                counted.update(block.persons())
+        return max(counted.values())
 
     @property
     def _public(self) -> tuple[str, ...]:
@@ -328,12 +346,19 @@ class FileBlock:
         return np.concatenate([self._groups(piece) for piece in self.pieces])
 
     def _groups(self, piece: Piece) -> NDArray[np.intp]:
+        return np.array([group_number(cell) for cell in self._ids(piece)], dtype=np.intp)
+
+    def persons(self) -> list[str]:
+        """Return the ids of the persons of the rows, or raise ValueError if a cell is empty."""
+        return [one for piece in self.pieces for one in self._ids(piece)]
+
+    def _ids(self, piece: Piece) -> list[str]:
         assert self.whose is not None
         cells = as_person_ids(piece.batch.column(len(self.names)), name=self.whose)
         empty = np.array([not cell for cell in cells], dtype=bool)
         nothing = np.zeros(len(cells))
         check_cells(self.whose, empty, nothing, first_row=piece.first_row, place=piece.place)
-        return np.array([group_number(cell) for cell in cells], dtype=np.intp)
+        return cells
 
     @property
     def _private(self) -> int:
