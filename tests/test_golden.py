@@ -68,6 +68,8 @@ def assert_predicts(release, expected):
             ),
             "latent": [latent.mean, latent.sd, latent.privacy_sd],
         }
+    elif "mean_probabilities" in known:
+        found = {"mean_probabilities": release.predict_proba(points)}
     elif "quantiles" in known:
         lower, upper = release.predict_limits(points)
         found = {"quantiles": release.predict(points), "lower": lower, "upper": upper}

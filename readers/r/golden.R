@@ -11,7 +11,8 @@ REFUSED <- c(all_kernels = "the kernel PairwiseKernel cannot", gibbs_kernel = "t
   statistics = "a release of statistics cannot", statistics_add_remove = "a release of statistics cannot",
   statistics_in_rounds = "a release of statistics cannot",
   statistics_in_rounds_add_remove = "a release of statistics cannot",
-  statistics_of_bins = "a release of statistics cannot", statistics_replace = "a release of statistics cannot",
+  statistics_of_bins = "a release of statistics cannot",
+  statistics_of_three_classes = "a release of statistics cannot", statistics_replace = "a release of statistics cannot",
   statistics_two_inputs = "a release of statistics cannot")
 alike <- function(found, expected, what) {
   found <- unname(as.matrix(found))

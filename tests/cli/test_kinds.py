@@ -92,6 +92,26 @@ def test_private_inputs():
     assert pd.read_csv("out.csv")["mean"].between(0, 1000).all()
 
 
+def test_private_inputs_and_private_classes():
+    words = ["--input", "age=0:100", "--input", "pay=0:1000", "--output", "job", *BUDGET]
+    asked = ["release-private-inputs", "people.csv", *words]
+    said = done(*asked, "--classes", "clerk,cook,guard", "-o", "private.cloak").output
+    assert "probabilities of job" in said
+    assert StatisticsRelease.load("private.cloak").classes.labels == ("clerk", "cook", "guard")
+    pd.DataFrame({"age": [30.0, 50.0], "pay": [200.0, 400.0]}).to_csv("at.csv", index=False)
+    done("predict", "private.cloak", "--at", "at.csv", "-o", "out.csv")
+    shares = pd.read_csv("out.csv")[["p_clerk", "p_cook", "p_guard"]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=2e-4)
+    assert "clerk, cook and guard" in " ".join(done("show", "private.cloak").output.split())
+    refused = run(*asked, "--classes", "clerk,guard", "-o", "x.cloak")
+    assert refused.exit_code == 1
+    assert "not among the declared" in " ".join(refused.output.split())
+    wrong = run("predict", "private.cloak", "--at", "at.csv", "--new-output", "-o", "y.csv")
+    assert "probabilities" in " ".join(wrong.output.split())
+    # A range is needed where no classes are named.
+    assert run(*asked, "-o", "x.cloak").exit_code == 1
+
+
 def test_private_inputs_that_are_damaged_show_nothing():
     text = Path("people.csv").read_text(encoding="utf-8")
     age = text.splitlines()[3].split(",")[2]

@@ -18,6 +18,7 @@ from cloakgp.estimators.private_inputs import (
     DPGPClassifierPrivateInputs,
     DPGPRegressorPrivateInputs,
 )
+from cloakgp.models.simplex import simplex_corners
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import ReleaseFileError
 from cloakgp.release.statistics import StatisticsRelease
@@ -288,7 +289,7 @@ def test_a_release_of_classes_is_kept_shown_and_predicts(tmp_path):
     again = StatisticsRelease.load(tmp_path / "a.cloak")
     np.testing.assert_array_equal(again.predict_proba(X), release.predict_proba(X))
     frame = again.predict_frame(pd.DataFrame(X[:3], columns=["age", "dose"], index=[4, 5, 6]))
-    assert frame.columns.tolist() == ["ill", "well"]
+    assert frame.columns.tolist() == ["predicted", "p_ill", "p_well"]
     assert frame.index.tolist() == [4, 5, 6]
     words = as_text(describe(again), width=10_000)
     assert "ill and well" in words
@@ -298,15 +299,80 @@ def test_a_release_of_classes_is_kept_shown_and_predicts(tmp_path):
         again.predict_frame(X, interval=0.9)
     with pytest.raises(ValueError, match="numbers"):
         model().fit(X, np.zeros(len(X))).release_.predict_proba(X)
-    replace(release, classes=Classes(("a", "b", "c"))).save(tmp_path / "b.cloak")
-    with pytest.raises(ReleaseFileError, match="classes"):
-        StatisticsRelease.load(tmp_path / "b.cloak")
+    with pytest.raises(ValueError, match="predict_proba"):
+        again.predict(X, return_std=True)
+    labels = again.predict(X)
+    assert labels == fitted.predict(pd.DataFrame(X, columns=["age", "dose"])).tolist()
+    assert labels == again.predict_frame(X).predicted.tolist()
+    corners = simplex_corners(3)
+    for number, forged in enumerate(
+        (
+            {"classes": Classes(("a", "b", "c"))},
+            {"classes": None},
+            {"points": None},
+            {"classes": Classes(("a", "b", "c")), "points": corners},
+            {"points": np.ones((2, 1))},
+            {"points": np.array([[np.nan], [1.0]])},
+            {"classes": None, "points": None},
+        )
+    ):
+        replace(release, **forged).save(tmp_path / f"{number}.cloak")
+        with pytest.raises(ReleaseFileError, match=r"its|not of finite"):
+            StatisticsRelease.load(tmp_path / f"{number}.cloak")
+
+
+def three_kinds(rng, rows=2000):
+    """Labels of three classes, and the probabilities that they were drawn by."""
+    X = rng.uniform(0, 5, size=(rows, 2))
+    scores = np.column_stack([2 * np.sin(X[:, 0]), X[:, 1] - 2.0, np.full(rows, 0.3)])
+    chance = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    places = (rng.uniform(size=(rows, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    return X, np.array(["a", "b", "c"])[places], chance
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_probabilities_of_three_classes_come_near_the_truth(neighbours):
+    rng, errors, even = np.random.default_rng(0), [], []
+    for seed in range(3):
+        X, y, chance = three_kinds(rng)
+        fitted = classifier(classes=["a", "b", "c"], neighbours=neighbours, insecure_seed=seed)
+        probabilities = fitted.fit(X[:1500], y[:1500]).predict_proba(X[1500:])
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        assert probabilities.min() >= 0.01 - 1e-12
+        labels = np.array(["a", "b", "c"])[probabilities.argmax(axis=1)]
+        assert fitted.predict(X[1500:]).tolist() == labels.tolist()
+        errors.append(np.mean((probabilities - chance[1500:]) ** 2))
+        even.append(np.mean((chance[:1500].mean(axis=0) - chance[1500:]) ** 2))
+    assert np.mean(errors) < 0.4 * np.mean(even)
+
+
+def test_the_order_of_classes_changes_their_columns_alone():
+    """Without noise to speak of: corners are turned, and probabilities are not."""
+    X, y, _ = three_kinds(np.random.default_rng(1), rows=400)
+    orders = (["a", "b", "c"], ["c", "a", "b"])
+    found = [
+        classifier(classes=order, epsilon=1e6, delta=0.1, n_features=8)
+        .fit(X, y)
+        .release_.predict_frame(X)[["p_a", "p_b", "p_c"]]
+        for order in orders
+    ]
+    np.testing.assert_allclose(*found, atol=2e-3)
+
+
+def test_many_classes_are_kept_and_shown(tmp_path):
+    rng = np.random.default_rng(3)
+    X, names = rng.uniform(0, 5, size=(500, 2)), list("abcdefghijklmnopqrst")
+    fitted = classifier(classes=names, insecure_seed=1).fit(X, rng.choice(names, size=500))
+    fitted.release_.save(tmp_path / "a.cloak")
+    again = StatisticsRelease.load(tmp_path / "a.cloak")
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_allclose(again.predict_proba(X).sum(axis=1), 1)
+    assert "a, b, c" in as_text(describe(again), width=10_000)
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"classes": ["a", "b", "c"]}, "must be two"),
         ({"classes": ["a"]}, "two are needed"),
         ({"epsilon": 0}, "epsilon"),
         ({"n_features": 0}, "n_features"),

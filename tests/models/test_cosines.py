@@ -11,6 +11,7 @@ from cloakgp.models.cosines import (
     EVEN_SHARE,
     LENGTHSCALE,
     CosineBasis,
+    estimate_class_shares,
     estimate_shares,
     with_even_share,
 )
@@ -128,3 +129,28 @@ def test_forged_bases_are_refused(forged):
     basis().validate()
     with pytest.raises(ValueError, match="damaged"):
         replace(basis(), **forged).validate()
+
+
+def test_shares_of_two_classes_are_those_of_two_halves():
+    for counts in ([700.0, 300.0], [990.0, -20.0]):
+        for noise in (1.0, 300.0):
+            known = {"noise_sd": noise, "rows": 1000.0}
+            np.testing.assert_allclose(
+                estimate_class_shares(np.array(counts), **known),
+                estimate_shares(np.array(counts), **known),
+                atol=1e-12,
+            )
+
+
+def test_shares_of_classes_are_nearer_than_counts():
+    """Drawn by their prior, with noise that is about as large."""
+    rng, squares = np.random.default_rng(0), []
+    for _ in range(300):
+        shares = rng.dirichlet(np.ones(5))
+        counts = 1000 * shares + rng.normal(scale=150, size=5)
+        found = estimate_class_shares(counts, noise_sd=150.0, rows=1000.0)
+        assert found.sum() == pytest.approx(1)
+        raw = counts / 1000
+        squares.append([np.sum((one - shares) ** 2) for one in (found, raw)])
+    ours, raw = np.mean(squares, axis=0)
+    assert ours < 0.6 * raw

@@ -4,6 +4,7 @@ import importlib
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
 
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis
+from cloakgp.models.simplex import simplex_corners
 from cloakgp.privacy.residuals import (
     SPREAD_WEIGHT,
     integer_sum,
@@ -126,13 +128,14 @@ def test_other_rows_do_not_change_a_rows_integers():
         X, y = table(rng, rows=30)
         kept = {
             "basis": basis,
-            "weights": np.linspace(-20.0, 20.0, basis.count),
+            "weights": np.linspace(-20.0, 20.0, 2 * basis.count).reshape(-1, 2),
             "centre": 137.0,
             "half_width": 9.0,
             "step": 2.0**-30,
         }
-        whole = integer_sum(X, y, **kept)
-        single = sum(integer_sum(X[n : n + 1], y[n : n + 1], **kept) for n in range(30))
+        values = np.column_stack([y, y - 3.0])
+        whole = integer_sum(X, values, **kept)
+        single = sum(integer_sum(X[n : n + 1], values[n : n + 1], **kept) for n in range(30))
         assert np.array_equal(whole, single)
 
 
@@ -145,6 +148,108 @@ def test_sums_are_those_of_clipped_residuals():
     scaled = np.clip(residuals / 9.0, -1, 1)
     np.testing.assert_allclose(found.moments, 9.0 * features.T @ scaled, atol=0.05)
     assert found.squares == pytest.approx(np.sum(scaled**2 - 0.5), abs=0.01)
+
+
+# --- labels: points for classes ---
+
+
+def of_labels(X, y, *, basis, neighbours, points, half_width=1.0, reach=0.3):
+    """Residuals of labels, about predictions that go as far as `reach` in every coordinate."""
+    size = (basis.count, points.shape[1])
+    return measured(
+        X,
+        y,
+        basis=basis,
+        neighbours=neighbours,
+        points=points,
+        weights=reach * np.linspace(-1.0, 1.0, math.prod(size)).reshape(size),
+        centre=0.0,
+        half_width=half_width,
+    )
+
+
+def labelled_tables(classes, *, neighbours):
+    """Of a first row at the lower end, of the last class; and all that can come of one row."""
+    rng = np.random.default_rng(0)
+    X, _ = table(rng)
+    y = rng.integers(classes, size=len(X)).astype(float)
+    X[0], y[0] = BOX.lo, classes - 1
+    outputs = range(classes)
+    return [(X, y), *neighbours_of(X, y, neighbours=neighbours, rng=rng, outputs=outputs)]
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+@pytest.mark.parametrize("name", sorted(BASES))
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_no_changed_label_spends_more_than_claimed(neighbours, name, classes):
+    points = simplex_corners(classes) + 0.2
+    for half_width, reach in ((1.0, 0.3), (0.4, 0.0), (1e-300, 2.0)):
+        most, claimed = spent(
+            partial(
+                of_labels,
+                basis=BASES[name],
+                neighbours=neighbours,
+                points=points,
+                half_width=half_width,
+                reach=reach,
+            ),
+            labelled_tables(classes, neighbours=neighbours),
+        )
+        assert most <= claimed
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_the_noise_of_labels_does_not_grow_with_classes(neighbours, classes):
+    """By √(2C/(C − 1)) in one bin corners are apart, at most 2, which is what is claimed."""
+    points = simplex_corners(classes)
+    most, claimed = spent(
+        lambda X, y: of_labels(
+            X, y, basis=BASES["bins"], neighbours=neighbours, points=points, reach=0.0
+        ),
+        labelled_tables(classes, neighbours=neighbours),
+    )
+    apart = math.sqrt(2 * classes / (classes - 1)) / 2 if neighbours == "replace" else 1.0
+    assert most == pytest.approx(apart * claimed, rel=1e-6)
+    numbers = measured(*table(np.random.default_rng(0)), basis=BASES["bins"], neighbours=neighbours)
+    assert claimed == pytest.approx(numbers.guarantee.mu, rel=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_labels_whose_points_are_not_shortened_are_caught(neighbours, monkeypatch):
+    """Mutation: each coordinate is clipped by itself, and the brute force above must object."""
+    monkeypatch.setattr(door, "within_ball", lambda v: np.clip(v, -1.0, 1.0))
+    most, claimed = spent(
+        lambda X, y: of_labels(
+            X,
+            y,
+            basis=BASES["bins"],
+            neighbours=neighbours,
+            points=simplex_corners(7),
+            half_width=0.3,
+            reach=0.0,
+        ),
+        labelled_tables(7, neighbours=neighbours),
+    )
+    assert most > 1.1 * claimed
+
+
+def test_sums_of_labels_are_those_of_their_points():
+    basis, points = BASES["cosines"], simplex_corners(3)
+    X, y = labelled_tables(3, neighbours="replace")[0]
+    found = measured(
+        X,
+        y,
+        basis=basis,
+        epsilon=1e7,
+        points=points,
+        weights=np.zeros((basis.count, 2)),
+        centre=0.0,
+        half_width=2.0,
+    )
+    features = basis.features(X)
+    np.testing.assert_allclose(found.moments, features.T @ points[y.astype(int)], atol=0.02)
+    assert found.squares == pytest.approx(len(X) * (0.25 - 0.5), abs=0.01)
 
 
 def test_noise_is_as_stated():

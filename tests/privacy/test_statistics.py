@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from whole_row_neighbours import spent, table
 
 from cloakgp.models.features import BinBasis, EigenBasis, InputBox
+from cloakgp.models.simplex import simplex_corners
 from cloakgp.privacy.sampler import add_discrete_gaussian
 from cloakgp.privacy.statistics import (
     NEIGHBOURS,
@@ -136,13 +137,74 @@ def test_other_rows_do_not_change_a_rows_integers():
     rng = np.random.default_rng(1)
     for basis in BASES.values():
         X, y = table(rng, rows=30, box=basis.box)
-        scaled = np.clip((y - 140) / 40, -1, 1)
+        scaled = np.column_stack([(y - 140) / 40, (y - 110) / 30])
         kept = {"basis": basis, "weighting": 0.9, "step": 2.0**-30}
         whole = integer_sum(X, scaled, **kept)
         single = sum(integer_sum(X[n : n + 1], scaled[n : n + 1], **kept) for n in range(30))
         assert np.array_equal(whole, single)
         order = rng.permutation(30)
         assert np.array_equal(whole, integer_sum(X[order], scaled[order], **kept))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_labels_spend_no_more_than_claimed_and_no_more_than_numbers(neighbours, classes):
+    """Corners stand for classes; with bins, adding a row of any class attains the bound."""
+    rng = np.random.default_rng(0)
+    claims = []
+    for name in ("bins", "eigen"):
+        basis = BASES[name]
+        X, _ = table(rng, box=BOX)
+        y = rng.integers(classes, size=len(X)).astype(float)
+        X[0], y[0] = BOX.lo[0], 0.0
+        changed = [
+            (np.vstack([row, rest[0]]), np.concatenate([[label], rest[1]]))
+            for row in np.linspace(-2.0, 4.0, 13)
+            for label in range(classes)
+            for rest in [(X[1:], y[1:]) if neighbours == "replace" else (X, y)]
+        ]
+        kept = {"neighbours": neighbours, "epsilon": 1.0, "delta": 1e-5, "weighting": 1.5}
+        most, claimed = spent(
+            lambda X, y, basis=basis, kept=kept: measure_statistics(
+                X, y, basis=basis, bounds=(-1, 1), points=simplex_corners(classes), **kept
+            ),
+            [(X, y), *changed],
+        )
+        assert most <= claimed
+        if name == "bins":
+            assert most >= (0.999 if neighbours == "add-remove" else 0.84) * claimed
+        numbers = measure_statistics(X, y, basis=basis, bounds=(-1, 1), **kept)
+        claims.append(claimed / numbers.guarantee.mu)
+    assert claims == pytest.approx([1, 1], rel=1e-6)
+
+
+def test_points_that_are_not_shortened_are_caught(monkeypatch):
+    """Mutation: points longer than half the bounds' width, left as they are."""
+    basis = BASES["bins"]
+    X, _ = table(np.random.default_rng(0), box=BOX)
+    y = np.zeros(len(X))
+
+    def most_of(points):
+        return spent(
+            lambda X, y: measure_statistics(
+                X,
+                y,
+                basis=basis,
+                bounds=(-1, 1),
+                points=points,
+                epsilon=1.0,
+                delta=1e-5,
+                neighbours="add-remove",
+            ),
+            [(X, y), (np.vstack([X, [[0.0]]]), np.append(y, 1.0))],
+        )
+
+    long = 3 * simplex_corners(4)
+    most, claimed = most_of(long)
+    assert most <= claimed
+    monkeypatch.setattr(door, "within_ball", lambda v: v)
+    most, claimed = most_of(long)
+    assert most > claimed
 
 
 class TooLong:
@@ -186,7 +248,9 @@ def audited_delta(*, noise_share, neighbours, draws, epsilon=1.0, delta=0.05):
     kept = {"basis": basis, "weighting": 1.0, "step": grid.step}
     points = BOX.reference[::5]
     sums = [
-        integer_sum(point[None], np.array([end]), **kept) for point in points for end in (-1.0, 1.0)
+        integer_sum(point[None], np.array([[end]]), **kept)
+        for point in points
+        for end in (-1.0, 1.0)
     ]
     pairs = (
         [(one, np.zeros_like(one)) for one in sums]

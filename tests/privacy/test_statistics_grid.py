@@ -141,7 +141,14 @@ def test_calibration_is_exact_and_covers_rounding(w, features, neighbours, exclu
 
 
 def test_rounding_is_counted_for_both_rows():
-    common = {"features": 3, "entries": 9, "weighting": 1.0, "step": 0.5, "exclusive": False}
+    common = {
+        "features": 3,
+        "channels": 1,
+        "entries": 9,
+        "weighting": 1.0,
+        "step": 0.5,
+        "exclusive": False,
+    }
     added = integer_sensitivity(**common, neighbours="add-remove")
     replaced = integer_sensitivity(**common, neighbours="replace")
     assert added == math.ceil(math.sqrt(2) / 0.5 + 1.5)

@@ -23,24 +23,22 @@ def table(rng, rows=12, *, box=BOX):
     return X, rng.uniform(60.0, 220.0, size=rows)
 
 
-def extreme_rows(rng):
+def extreme_rows(rng, *, outputs=OUTPUTS):
     """Rows at ends, in the middle and far beyond, and some at random."""
     lo, hi = np.asarray(BOX.lo), np.asarray(BOX.hi)
     shares = [np.array([one, other]) for one in PLACES for other in PLACES]
     shares += list(rng.uniform(size=(10, 2)))
-    return [(lo + share * (hi - lo), output) for share in shares for output in OUTPUTS]
+    return [(lo + share * (hi - lo), output) for share in shares for output in outputs]
 
 
-def neighbours_of(X, y, *, neighbours, rng):
+def neighbours_of(X, y, *, neighbours, rng, outputs=OUTPUTS):
     """Replace row 0 by each of these; or add it, or remove any row."""
+    rows = extreme_rows(rng, outputs=outputs)
     if neighbours == "replace":
         return [
-            (np.vstack([row, X[1:]]), np.concatenate([[output], y[1:]]))
-            for row, output in extreme_rows(rng)
+            (np.vstack([row, X[1:]]), np.concatenate([[output], y[1:]])) for row, output in rows
         ]
-    added = [
-        (np.vstack([row, X]), np.concatenate([[output], y])) for row, output in extreme_rows(rng)
-    ]
+    added = [(np.vstack([row, X]), np.concatenate([[output], y])) for row, output in rows]
     removed = [(np.delete(X, row, axis=0), np.delete(y, row)) for row in range(len(X))]
     return added + removed
 

@@ -51,6 +51,7 @@ from cloakgp.models.kernels.integral import points_as_boxes
 from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots import display_of
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.release import StatisticsRelease
 from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import as_text
@@ -145,11 +146,15 @@ def private_inputs(seed, **changes):
     return model.set_params(**changes).fit(FRAME, Y).release_
 
 
-def private_labels(seed):
+def private_labels(seed, classes=2):
     model = DPGPClassifierPrivateInputs(
-        classes=[0, 1], input_bounds=(0, 6), **BUDGET, n_features=5, insecure_seed=seed
+        classes=list(range(classes)),
+        input_bounds=(0, 6),
+        **BUDGET,
+        n_features=5,
+        insecure_seed=seed,
     )
-    return model.fit(FRAME, (Y > 0).astype(int)).release_
+    return model.fit(FRAME, np.digitize(Y, np.linspace(0, 1, classes)[:-1])).release_
 
 
 def several(seed, **changes):
@@ -256,6 +261,7 @@ KINDS = {
         lambda seed: private_inputs(seed, neighbours="add-remove"), drawn=False
     ),
     "private inputs, classes": Kind(private_labels, drawn=False),
+    "private inputs, three classes": Kind(lambda seed: private_labels(seed, 3), drawn=False),
     "private inputs, a declared kernel": Kind(
         lambda seed: private_inputs(seed, kernel=RBF(2.0)), drawn=False
     ),
@@ -328,6 +334,8 @@ def those(**wanted):
 
 def predicted(release, points):
     """All numbers that a release predicts."""
+    if isinstance(release, StatisticsRelease) and has_classes(release):
+        return [release.predict_proba(points), *release.weights]
     if isinstance(release, Release) and has_classes(release):
         latent = release.predict_latent(points)
         return [release.predict_proba(points), latent.mean, latent.sd]

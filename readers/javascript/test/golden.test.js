@@ -19,6 +19,7 @@ const REFUSED = {
   statistics_in_rounds: /a release of statistics cannot/,
   statistics_in_rounds_add_remove: /a release of statistics cannot/,
   statistics_of_bins: /a release of statistics cannot/,
+  statistics_of_three_classes: /a release of statistics cannot/,
   statistics_replace: /a release of statistics cannot/,
   statistics_two_inputs: /a release of statistics cannot/,
 };

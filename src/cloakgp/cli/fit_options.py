@@ -332,7 +332,7 @@ class FitOptions:
         self._check_company()
         if self.bounds is None:
             return Classification(
-                classes=_class_names(self.classes),
+                classes=class_names(self.classes),
                 class_rates=texts.positive_numbers(self.class_rates, option="--class-rates")
                 or None,
                 link=texts.one_of_or_none(LINKS, self.link, option="--link"),
@@ -411,7 +411,14 @@ class FitOptions:
                     raise ValueError(f"{name} has no meaning with --quantiles: leave it out")
 
 
-def _class_names(listed: str) -> tuple[str, ...]:
+def class_names(listed: str) -> tuple[str, ...]:
+    """Return the classes that --classes names, with commas; at least two.
+
+    Examples
+    --------
+    >>> class_names("no,yes")
+    ('no', 'yes')
+    """
     names = texts.names(listed, example="yes,no")
     if len(names) == 1:
         raise ValueError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say, warn
 from cloakgp.cli.counting import Counting
+from cloakgp.cli.fit_options import class_names
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable, format_of_table
@@ -139,10 +140,21 @@ def release_private_inputs(
             "--input", help="A private input of numbers and its range: age=0:100. Repeat it."
         ),
     ],
-    output: Annotated[str, typer.Option(help="The private column and its range: height=100:220.")],
+    output: Annotated[
+        str,
+        typer.Option(
+            help="The private column and its range: height=100:220; with --classes, its name."
+        ),
+    ],
     epsilon: Epsilon,
     to: options.To,
     delta: Delta,
+    classes: Annotated[
+        str,
+        typer.Option(
+            help="Every class that the private column can hold, known without the data: no,yes."
+        ),
+    ] = "",
     neighbours: Annotated[
         str,
         typer.Option(
@@ -164,7 +176,9 @@ def release_private_inputs(
     public: do not choose them by looking at the columns.
     """
     boxes = texts.declared_ranges(private_input, option="--input")
-    ((name, limits),) = texts.declared_ranges([output], option="--output").items()
+    labels, name, limits = class_names(classes) if classes else (), output, (0.0, 1.0)
+    if not labels:
+        ((name, limits),) = texts.declared_ranges([output], option="--output").items()
     if name in boxes:
         raise ValueError(f"{name} is an input, or the output")
     unit = texts.one_of(NEIGHBOURS, neighbours, option="--neighbours")
@@ -172,25 +186,37 @@ def release_private_inputs(
     def make() -> StatisticsRelease:
         import pandas as pd
 
-        from cloakgp.data.tables import read_private_numbers
-        from cloakgp.estimators.private_inputs import DPGPRegressorPrivateInputs
+        from cloakgp.data.tables import read_private_rows
+        from cloakgp.estimators.private_inputs import (
+            DPGPClassifierPrivateInputs,
+            DPGPRegressorPrivateInputs,
+        )
 
-        values = read_private_numbers(
-            table, names=[*boxes, name], table_format=format_of_table(table, sql)
+        X, y = read_private_rows(
+            table,
+            inputs=list(boxes),
+            output=name,
+            classes=labels,
+            table_format=format_of_table(table, sql),
         )
-        model = DPGPRegressorPrivateInputs(
-            input_bounds=list(boxes.values()),
-            bounds=limits,
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=unit,
-            n_features=features,
+        asked: dict[str, Any] = {
+            "input_bounds": list(boxes.values()),
+            "epsilon": epsilon,
+            "delta": delta,
+            "neighbours": unit,
+            "n_features": features,
+        }
+        model = (
+            DPGPClassifierPrivateInputs(classes=list(labels), **asked)
+            if labels
+            else DPGPRegressorPrivateInputs(bounds=limits, **asked)
         )
-        X = pd.DataFrame(values[:, :-1], columns=list(boxes))
-        return counting.origin.kept_in(model.fit(X, pd.Series(values[:, -1], name=name)).release_)
+        model.fit(pd.DataFrame(X, columns=list(boxes)), pd.Series(y, name=name))
+        return counting.origin.kept_in(model.release_)
 
     made = counting.write(make, to, delta=delta, read=[table], overwrite=overwrite)
-    say(f"Wrote {to}: predictions of {name}.", style="green")
+    what = "probabilities" if labels else "predictions"
+    say(f"Wrote {to}: {what} of {name}.", style="green")
     _tell(made, to)
 
 

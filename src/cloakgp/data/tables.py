@@ -170,30 +170,43 @@ def read_private(
     return np.array(as_texts(table.column(output), name=output), dtype=object)
 
 
-def read_private_numbers(
-    path: str | Path, *, names: Sequence[str], table_format: TableFormat | None = None
-) -> Array:
-    """Read private columns of numbers, shape (N, T).
+def read_private_rows(
+    path: str | Path,
+    *,
+    inputs: Sequence[str],
+    output: str,
+    classes: Sequence[str] = (),
+    table_format: TableFormat | None = None,
+) -> tuple[Array, NDArray[Any]]:
+    """Read private inputs of numbers, and private numbers, or labels as text.
 
     Parameters
     ----------
     path : str or Path
-    names : sequence of str
+    inputs : sequence of str
+    output : str
+    classes : sequence of str
+        If the output is of labels: every class that can occur, as for `read_labelled_rows`.
     table_format : TableFormat, optional
         If not given, the one that the file's name tells.
 
     Returns
     -------
-    array of shape (N, T)
-        Private: hand it to a fit and to nothing else.
+    X : array of shape (N, D)
+    y : array of shape (N,)
+        Both private: hand them to a fit and to nothing else.
 
     Raises
     ------
     FileNotFoundError, ValueError
         As `read_rows` of its output: no message tells in which row something is wrong.
     """
-    table = _read_columns(Path(path), names=checked_names(names), table_format=table_format)
-    return np.column_stack([_private_column(table, name) for name in names])
+    names = checked_names(inputs, output=output)
+    table = _read_columns(Path(path), names=[*names, output], table_format=table_format)
+    X = np.column_stack([_private_column(table, name) for name in names])
+    if classes:
+        return X, _label_column(table, output, classes=classes)
+    return X, _private_column(table, output)
 
 
 def read_public(

@@ -20,7 +20,7 @@ from cloakgp.estimators.base import (
     warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
-from cloakgp.fitting.whole_rows import SIGNS, default_features, release_whole_rows
+from cloakgp.fitting.whole_rows import default_features, release_whole_rows
 from cloakgp.models import default_noise_variance
 from cloakgp.models.cosines import MOST_FEATURES as MOST_COSINES
 from cloakgp.models.features import EigenBasis, InputBox
@@ -289,16 +289,18 @@ def count_cosines(n_features: int | None, *, box: InputBox) -> int:
 
 
 class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstimator):
-    r"""Classification into two classes that protects each row: inputs and label together.
+    r"""Classification that protects each row: inputs and label together.
 
-    As `DPGPRegressorPrivateInputs` in rounds, of −1 and 1 for the two classes: the mean of a label
-    is a linear model of smooth effects of inputs and of their pairs. Nothing is clipped, so that
-    bands do not narrow; later rounds correct what is not known of products of features.
+    As `DPGPRegressorPrivateInputs` in rounds, of −1 and 1 for two classes, and of the corners of a
+    simplex for more (`cloakgp.models.simplex`): the mean of a label is a linear model of smooth
+    effects of inputs and of their pairs. All classes are asked together, and noise does not grow
+    with their number. Nothing is clipped, so that bands do not narrow; later rounds correct what is
+    not known of products of features.
 
     Parameters
     ----------
-    classes : sequence of two labels
-        Public: every label that can occur. For more, ask one against the others.
+    classes : sequence of labels
+        Public: every label that can occur, two at least.
     input_bounds : sequence of (float, float)
         Public range of each input; or a single pair, for all of them. Inputs outside are clipped,
         silently, in `fit` and `predict`.
@@ -317,7 +319,7 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         The public result: save it, predict from it.
     guarantee_ : Guarantee
         What it cost: of one row, inputs and label, for the stated neighbours.
-    classes_ : array of shape (2,)
+    classes_ : array of shape (C,)
         Labels in the order of the columns of `predict_proba`.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -325,8 +327,8 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
 
     Notes
     -----
-    Mechanisms: as for `DPGPRegressorPrivateInputs`, on the sign of a label, which depends on that
-    label alone. No message quotes a value of X or a label.
+    Mechanisms: as for `DPGPRegressorPrivateInputs`, on the corner of a label's class, which depends
+    on that label alone. No message quotes a value of X or a label.
 
     Examples
     --------
@@ -360,15 +362,13 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
 
     def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
         classes = Classes.checked(self.classes)
-        if len(classes.labels) != 2:
-            raise ValueError("classes must be two: for more, ask one of them against the others")
         box = self._box(X)
         self._warn(X, box, bounds=())
         release = release_whole_rows(
             X,
             y,
             box=box,
-            bounds=SIGNS,
+            bounds=None,
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             neighbours=self.neighbours,
@@ -380,7 +380,7 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         return release
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Return the probability of each class, shape (P, 2), at no further cost in privacy.
+        """Return the probability of each class, shape (P, C), at no further cost in privacy.
 
         Parameters
         ----------

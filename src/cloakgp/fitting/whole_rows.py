@@ -11,10 +11,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.models.cosines import CosineBasis, estimate_shares, with_even_share
+from cloakgp.models.cosines import (
+    CosineBasis,
+    estimate_class_shares,
+    estimate_shares,
+    with_even_share,
+)
 from cloakgp.models.features import InputBox
+from cloakgp.models.simplex import simplex_corners
 from cloakgp.privacy.column_counts import ColumnCounts, measure_column_counts
-from cloakgp.privacy.inputs import signs_of_labels
+from cloakgp.privacy.inputs import places_of_labels
 from cloakgp.privacy.noise import GAUSSIAN
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
@@ -34,7 +40,6 @@ SHARES = (0.26, 0.30, 0.08, 0.13, 0.23)
 # Of the counts' part, what the output's have; the inputs share the rest equally.
 OUTPUT_SHARE = 0.77
 OUTPUT_BINS, BINS, BINS_OF_ONE_INPUT = 16, 8, 16
-SIGNS = OutputBounds(-1.0, 1.0)
 # β of `cloakgp.privacy.statistics`.
 WEIGHTING = 0.6
 # Half widths of bands, in sds of outputs first, and of residuals then; and their least, as a share
@@ -69,7 +74,7 @@ def release_whole_rows(
     y: ArrayLike,
     *,
     box: InputBox,
-    bounds: OutputBounds,
+    bounds: OutputBounds | None,
     epsilon: float,
     delta: float,
     neighbours: Neighbours,
@@ -91,7 +96,8 @@ def release_whole_rows(
     y : array-like of shape (N,)
         Private.
     box : InputBox
-    bounds : OutputBounds
+    bounds : OutputBounds or None
+        None of labels.
     epsilon, delta : float
     neighbours : {"replace", "add-remove"}
     features : int
@@ -99,8 +105,8 @@ def release_whole_rows(
     noise_variance : float, optional
         In squared output units; from residuals if not given.
     classes : Classes, optional
-        Two, if y is of labels: then −1 and 1 stand for them, bounds are these, and nothing is
-        clipped.
+        If y is of labels: then corners of a simplex stand for them (`cloakgp.models.simplex`), for
+        two −1 and 1, and nothing is clipped.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
 
@@ -112,7 +118,9 @@ def release_whole_rows(
     hold(*budgets)
     seeds = [None if insecure_seed is None else insecure_seed + part for part in range(len(SHARES))]
     if classes is not None:
-        y, bounds = signs_of_labels(y, classes, rows=np.shape(X)[0]), SIGNS
+        y, bounds = places_of_labels(y, classes, rows=np.shape(X)[0]), places_of(classes)
+    if bounds is None:
+        raise ValueError("bounds are missing")
     ends = (bounds.lo, bounds.hi)
     bins = BINS_OF_ONE_INPUT if box.n_inputs == 1 else BINS
     share = (1.0 - OUTPUT_SHARE) / box.n_inputs
@@ -121,14 +129,15 @@ def release_whole_rows(
         y,
         box=box,
         bounds=ends,
-        bins=[bins] * box.n_inputs + [2 if classes else OUTPUT_BINS],
+        bins=[bins] * box.n_inputs + [len(classes.labels) if classes else OUTPUT_BINS],
         weights=[share**0.5] * box.n_inputs + [OUTPUT_SHARE**0.5],
         epsilon=budgets[0][0],
         delta=budgets[0][1],
         neighbours=neighbours,
         insecure_seed=seeds[0],
     )
-    centre, sd = mean_and_sd_of_signs(counts) if classes else middle_and_sd(counts)
+    points = None if classes is None else points_about_mean(counts)
+    centre, sd = middle_and_sd(counts) if points is None else (0.0, sd_of_labels(counts, points))
     basis = CosineBasis(
         box=box,
         shares=np.array(
@@ -139,8 +148,12 @@ def release_whole_rows(
         wanted=features,
     )
     narrowest = NARROWEST * bounds.width / 2
-    # No label is beyond the further of the ends.
-    half_width = 1.0 + abs(centre) if classes else max(FIRST_BAND * sd, narrowest)
+    half_width = (
+        max(FIRST_BAND * sd, narrowest)
+        if points is None
+        # No label is beyond the furthest of the corners.
+        else float(np.linalg.norm(points, axis=1).max())
+    )
     left = (LEFT_OF_LABELS if classes else LEFT) * sd**2
     release = StatisticsRelease(
         basis=basis,
@@ -153,16 +166,19 @@ def release_whole_rows(
             delta=budgets[1][1],
             neighbours=neighbours,
             weighting=WEIGHTING,
+            points=points,
             insecure_seed=seeds[1],
         ),
         noise_variance=left if noise_variance is None else noise_variance,
         counts=counts,
         classes=classes,
+        points=points,
     )
-    if classes is None:
+    if points is None:
         half_width = min(BAND * sd, half_width)
     for (part, at), seed in zip(budgets[2:], seeds[2:], strict=True):
-        half_width = max(half_width, narrowest)
+        if points is None:
+            half_width = max(half_width, narrowest)
         residuals = measure_residuals(
             X,
             y,
@@ -174,10 +190,11 @@ def release_whole_rows(
             epsilon=part,
             delta=at,
             neighbours=neighbours,
+            points=points,
             insecure_seed=seed,
         )
         variance = residual_variance(residuals, rows=counts.expected_rows)
-        if classes is None:
+        if points is None:
             half_width = min(BAND * variance**0.5, half_width)
         release = replace(
             release,
@@ -196,10 +213,30 @@ def shares_of(counts: ColumnCounts, column: int) -> Array:
     )
 
 
-def mean_and_sd_of_signs(counts: ColumnCounts) -> tuple[float, float]:
-    """Return the mean of signs and their sd, from noisy counts of both."""
-    negative, positive = (float(share) for share in shares_of(counts, -1))
-    return positive - negative, 2.0 * (positive * negative) ** 0.5
+def places_of(classes: Classes) -> OutputBounds:
+    """Return the range in which places of classes, from 0, are each the middle of an equal bin."""
+    return OutputBounds(-0.5, len(classes.labels) - 0.5)
+
+
+def points_about_mean(counts: ColumnCounts) -> Array:
+    """Return what stands for each class: corners of a simplex, about their mean over rows.
+
+    As noisy counts have it; shape (C, C − 1).
+    """
+    shares = estimate_class_shares(
+        counts.counts[-1], noise_sd=counts.sd_of(-1), rows=counts.expected_rows
+    )
+    corners = simplex_corners(len(shares))
+    about: Array = corners - shares @ corners
+    return about
+
+
+def sd_of_labels(counts: ColumnCounts, points: Array) -> float:
+    """Return the sd of the points of labels along one of their dimensions, on average."""
+    shares = estimate_class_shares(
+        counts.counts[-1], noise_sd=counts.sd_of(-1), rows=counts.expected_rows
+    )
+    return float(np.sqrt(shares @ np.square(points).sum(axis=1) / points.shape[1]))
 
 
 def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from itertools import combinations, product
 import numpy as np
 
 from cloakgp.models.features import InputBox
+from cloakgp.models.simplex import least_probability, nearest_probabilities
 from cloakgp.utils.arrays import Array
 
 FREQUENCIES, LENGTHSCALE = 6, 0.3
@@ -209,6 +210,36 @@ def estimate_shares(counts: Array, *, noise_sd: float, rows: float) -> Array:
         masses = np.column_stack([masses + moved, masses - moved]).ravel() / 2
     shares: Array = masses / masses.sum()
     return shares
+
+
+def estimate_class_shares(counts: Array, *, noise_sd: float, rows: float) -> Array:
+    """Return shares of the rows in classes, given noisy counts, shape (C,).
+
+    Shares are thought uniform over all that add up to 1 beforehand, which is a Dirichlet law; given
+    counts, the mean is that of a normal law with its mean and variances.
+
+    Parameters
+    ----------
+    counts : array of shape (C,)
+        Published.
+    noise_sd : float
+        Of each.
+    rows : float
+        How many rows there are, or are thought to be.
+
+    Examples
+    --------
+    >>> estimate_class_shares(np.array([60.0, 30.0, 10.0]), noise_sd=1e-6, rows=100.0).round(2)
+    array([0.6, 0.3, 0.1])
+    >>> estimate_class_shares(np.array([60.0, 30.0, 10.0]), noise_sd=1e6, rows=100.0).round(2)
+    array([0.33, 0.33, 0.33])
+    """
+    count = len(counts)
+    prior = rows**2 / (count * (count + 1))
+    trust = prior / (prior + noise_sd**2)
+    moved = 1.0 / count + trust * (counts - counts.mean()) / rows
+    nearest: Array = nearest_probabilities(moved[None], least=least_probability(count))[0]
+    return nearest
 
 
 def with_even_share(shares: Array) -> Array:

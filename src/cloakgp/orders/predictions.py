@@ -100,7 +100,7 @@ class TablePredictions:
         chunk_rows: int | None = None,
         limits: ReadingLimits = UNLIMITED,
     ) -> None:
-        classified = isinstance(release, Release) and has_classes(release)
+        classified = not isinstance(release, MultiOutputRelease) and has_classes(release)
         if classified and new_output:
             raise ValueError(
                 "--new-output goes with releases of numbers: classes have probabilities"

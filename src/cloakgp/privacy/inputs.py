@@ -71,28 +71,26 @@ def checked_paired_outputs(y: ArrayLike, *, rows: int) -> Array:
     return read_outputs(y, rows=rows)
 
 
-def signs_of_labels(y: ArrayLike, classes: Classes, *, rows: int) -> Array:
-    """Return −1 for the first of two classes and 1 for the second, without quoting a label.
+def places_of_labels(y: ArrayLike, classes: Classes, *, rows: int) -> Array:
+    """Return places of labels among the classes, from 0, without quoting a label.
 
-    A label decides its own sign alone.
+    A label decides its own place alone.
 
     Parameters
     ----------
     y : array-like of shape (N,)
         Private.
     classes : Classes
-        Two.
     rows : int
         N.
 
     Examples
     --------
-    >>> signs_of_labels(["well", "ill"], Classes(("ill", "well")), rows=2).tolist()
-    [1.0, -1.0]
+    >>> places_of_labels(["well", "ill"], Classes(("ill", "well")), rows=2).tolist()
+    [1.0, 0.0]
     """
     _check_paired(y, rows=rows)
-    signs: Array = 2.0 * np.asarray(classes.read(y, rows=rows), dtype=np.float64) - 1.0
-    return signs
+    return np.asarray(classes.read(y, rows=rows), dtype=np.float64)
 
 
 def _check_paired(y: ArrayLike, *, rows: int) -> None:

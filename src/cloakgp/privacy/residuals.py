@@ -8,6 +8,10 @@ public h > 0. A row's statistic is the vector
 
     t(x, y) = ( φ_i v for every i,  γ (v² − ½) ),    γ = ½.
 
+A label of C classes is a public point of K coordinates, the row of a public table for its class,
+the prediction is one too, and v is their difference over h, shortened to length 1 if it is longer;
+then φ_i v stands for φ_i v_k for every i and k, and v² for ‖v‖².
+
 Publish Σ_n t(x_n, y_n) + s z with z standard normal up to a grid: the moments Φᵀv of residuals, and
 how large residuals are.
 
@@ -23,6 +27,8 @@ Proof
     the larger be a = 1: (1 + b)²(1 + γ²(1 − b)²) = (1 + b)² + γ²(1 − b²)² ≤ 4, since
     4 − (1 + b)² = (1 − b)(3 + b) ≥ (1 − b)²(1 + b)² where γ ≤ 1: (1 − b)(1 + b)² =
     (1 − b²)(1 + b) ≤ 2 < 3 + b. Both are attained where ‖φ‖ = 1.
+    Of points, ‖φvᵀ‖_F = ‖φ‖‖v‖ ≤ ‖v‖, and the argument holds word for word with a = ‖v‖, b = ‖v'‖,
+    however many the coordinates and classes.
 Theorem
     Balle and Wang 2018, theorem 8, for the Gaussian mechanism; `discretisation_delta` for the
     discrete noise. See `cloakgp.privacy.accounting`. Several rounds, each around a prediction that
@@ -57,7 +63,9 @@ from cloakgp.privacy.statistics import (
     TOLERANCE,
     Neighbours,
     check_neighbours,
+    points_of,
     unit_feature,
+    within_ball,
 )
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
@@ -73,13 +81,13 @@ class Residuals:
 
     Attributes
     ----------
-    moments : array of shape (M,)
-        Φᵀ of clipped residuals + noise, in output units.
+    moments : array of shape (M,) or (M, K)
+        Φᵀ of clipped residuals + noise, in output units; (M, K) of labels.
     squares : float
-        Σ (v² − ½) + noise, of residuals v in half widths.
+        Σ (‖v‖² − ½) + noise, of residuals v in half widths.
     noise_sd : float
         Of each sum of residuals in half widths; of `squares` it is that over γ.
-    weights : array of shape (M,)
+    weights : array of shape (M,) or (M, K)
         w, of the prediction about which residuals were taken.
     centre : float
         c, likewise, in output units.
@@ -120,7 +128,7 @@ class Residuals:
         ValueError
             If there are such.
         """
-        if self.moments.ndim != 1 or self.moments.shape != self.weights.shape:
+        if self.moments.ndim not in (1, 2) or self.moments.shape != self.weights.shape:
             raise ValueError("its arrays do not fit each other")
         check_budget(self.guarantee.epsilon, self.guarantee.delta)
         # Written so that NaN fails every one of them.
@@ -172,6 +180,7 @@ def measure_residuals(
     epsilon: float,
     delta: float,
     neighbours: Neighbours = "replace",
+    points: Array | None = None,
     insecure_seed: int | None = None,
 ) -> Residuals:
     """Publish Φᵀ of clipped residuals, and their size, under (ε, δ) of a whole row.
@@ -188,13 +197,15 @@ def measure_residuals(
         Public features. They are shortened to norm 1 again here, whatever the basis promises.
     bounds : (float, float)
         Public range of one output.
-    weights : array of shape (M,)
+    weights : array of shape (M,), or (M, K) of labels
         Public, of the prediction.
     centre, half_width : float
         Public, in output units.
     epsilon, delta : float
         The budget.
     neighbours : {"replace", "add-remove"}
+    points : array of shape (C, K), optional
+        Public, of labels: y is places of classes, from 0, and these stand for them.
     insecure_seed : int, optional
         Makes the noise reproducible and the sums **not private**. For experiments only.
 
@@ -221,8 +232,9 @@ def measure_residuals(
     limits = OutputBounds.checked(bounds)
     check_neighbours(neighbours)
     around = np.asarray(weights, dtype=np.float64)
-    if around.shape != (basis.count,) or not np.isfinite(around).all():
-        raise ValueError(f"weights must be {basis.count} finite numbers")
+    expected = (basis.count, *(() if points is None else np.shape(points)[1:]))
+    if around.shape != expected or not np.isfinite(around).all():
+        raise ValueError(f"weights must be finite numbers, of shape {expected}")
     if not (math.isfinite(centre) and 0 < half_width < math.inf):
         raise ValueError("the centre must be finite, and the half width above 0 and finite")
     inputs = checked_private_inputs(X, columns=basis.box.n_inputs)
@@ -230,18 +242,21 @@ def measure_residuals(
     multiplier = exact_noise_multiplier(float(epsilon), float(delta))
     reach = residuals_sensitivity(neighbours=neighbours)
     step = math.ldexp(1.0, math.floor(math.log2(multiplier * reach)) - GRID_BITS)
-    sensitivity = integer_sensitivity(features=basis.count, step=step, neighbours=neighbours)
+    channels = around.size // basis.count
+    sensitivity = integer_sensitivity(
+        features=basis.count, channels=channels, step=step, neighbours=neighbours
+    )
     scale, guarantee = GAUSSIAN.scale(
-        sensitivity, answers=basis.count + 1, epsilon=float(epsilon), delta=float(delta)
+        sensitivity, answers=around.size + 1, epsilon=float(epsilon), delta=float(delta)
     )
     most_rows = math.floor(2.0**INTEGER_BITS / (1.0 / step + 1.0))
     if len(inputs) > most_rows:
         raise ValueError(f"at most {most_rows} rows fit the grid of the noise")
     total = integer_sum(
         inputs,
-        limits.clip(outputs),
+        limits.clip(outputs)[:, None] if points is None else points_of(outputs, points),
         basis=basis,
-        weights=around,
+        weights=around.reshape(basis.count, channels),
         centre=float(centre),
         half_width=float(half_width),
         step=step,
@@ -249,7 +264,7 @@ def measure_residuals(
     noisy = GAUSSIAN.add(total, scale=scale, sensitivity=sensitivity, insecure_seed=insecure_seed)
     values = noisy.astype(np.float64) * step
     return Residuals(
-        moments=values[:-1] * half_width,
+        moments=values[:-1].reshape(around.shape) * half_width,
         squares=float(values[-1]) / SPREAD_WEIGHT,
         noise_sd=scale * step,
         weights=around,
@@ -276,44 +291,49 @@ def integer_sum(
     Parameters
     ----------
     X : array of shape (N, D)
-    clipped : array of shape (N,)
-        Outputs within their bounds.
+    clipped : array of shape (N, K)
+        Outputs within their bounds, or points of labels.
     basis : Basis
-    weights : array of shape (M,)
+    weights : array of shape (M, K)
     centre, half_width, step : float
     """
-    total = np.zeros(basis.count + 1, dtype=np.int64)
+    total = np.zeros(weights.size + 1, dtype=np.int64)
     for row, output in zip(X, clipped, strict=True):
         # One row at a time: in a batch, a row's last digits could depend on the others.
         feature = unit_feature(basis.features(row[None, :])[0], exclusive=basis.exclusive)
         with np.errstate(over="ignore", invalid="ignore"):
-            ratio = (float(output) - centre - float(feature @ weights)) / half_width
-        residual = 0.0 if math.isnan(ratio) else min(1.0, max(-1.0, ratio))
-        square = SPREAD_WEIGHT * (residual * residual - 0.5)
-        statistic = np.concatenate([feature * residual, [square]])
+            ratio = (output - centre - feature @ weights) / half_width
+        residual = within_ball(ratio)
+        square = SPREAD_WEIGHT * (min(1.0, float(residual @ residual)) - 0.5)
+        statistic = np.concatenate([np.outer(feature, residual).ravel(), [square]])
         total += np.rint(statistic / step).astype(np.int64)
     return total
 
 
-def integer_sensitivity(*, features: int, step: float, neighbours: Neighbours) -> int:
+def integer_sensitivity(
+    *, features: int, channels: int, step: float, neighbours: Neighbours
+) -> int:
     r"""Bound the distance of neighbours' integer sums, in steps, rounding included.
 
-    Argument. A row's φ is shortened in float64, so ‖φ‖ ≤ 1 + γ_{M+4} (Higham 2002, §3.1), by which
-    the sensitivity grows at most; |v| ≤ 1 exactly. An entry of t has at most three roundings, so t
-    is off by at most γ_3·√(1 + γ²/4)(1 + γ_{M+4}), as ‖t‖ is at most that. Dividing by a power of
-    two is exact, and rounding to integers moves the vector by at most ½ per entry. Under
+    Argument. A row's φ is shortened in float64, so ‖φ‖ ≤ 1 + γ_{M+4} (Higham 2002, §3.1), and so is
+    v, ‖v‖ ≤ 1 + γ_{K+4}: t is of first degree in φ and of second in v, so the sensitivity grows by
+    (1 + γ_{M+4})(1 + γ_{K+4})² at most. An entry of t has at most K + 3 roundings, so t is off by
+    at most γ_{K+3}·√(1 + γ²/4) times that, as ‖t‖ is at most that much. Dividing by a power of two
+    is exact, and rounding to integers moves the vector by at most ½ per entry. Under
     ``replace`` two rows are so computed.
 
     Parameters
     ----------
-    features : int
-        M.
+    features, channels : int
+        M, K.
     step : float
     neighbours : {"replace", "add-remove"}
     """
     two = 2 if neighbours == "replace" else 1
     exact = residuals_sensitivity(neighbours=neighbours)
-    arithmetic = two * gamma(3) * residuals_sensitivity(neighbours="add-remove")
-    stretched = 1 + gamma(features + 4)
+    arithmetic = two * gamma(channels + 3) * residuals_sensitivity(neighbours="add-remove")
+    stretched = (1 + gamma(features + 4)) * (1 + gamma(channels + 4)) ** 2
     steps = (exact + arithmetic) * stretched / step * (1 + 16 * UNIT_ROUNDOFF)
-    return math.ceil((steps + two * math.sqrt(features + 1) / 2) * (1 + 8 * UNIT_ROUNDOFF))
+    return math.ceil(
+        (steps + two * math.sqrt(features * channels + 1) / 2) * (1 + 8 * UNIT_ROUNDOFF)
+    )

@@ -7,7 +7,9 @@ the middle and h half the width of the bounds, so |v| ≤ 1. A row's statistic i
 
     t(x, v) = ( φ_i² for every i,  √2 φ_i φ_j for i < j,  β φ_i v for every i ),
 
-with a public weighting β > 0. Publish Σ_n t(x_n, v_n) + s z with z standard normal up to a grid:
+with a public weighting β > 0. A label of C classes is a public point v of K coordinates, ‖v‖ ≤ 1,
+the row of a public table for its class; then φ_i v stands for φ_i v_k for every i and k, and |v|
+for ‖v‖. Publish Σ_n t(x_n, v_n) + s z with z standard normal up to a grid:
 that is Φᵀ Φ, each symmetric pair once, and Φᵀ v. Of exclusive features (one is 1, the others are 0)
 the products φ_i φ_j are not asked.
 
@@ -37,6 +39,9 @@ Proof
     positive term by term. The greatest over τ is continuous in (a, b), so it is at a = b = 1:
     (2 + u)²/2 if u ≤ 2, else 4u. Both are attained where two features can have that angle.
     Exclusive: two rows in one bin differ by u(v − v')² ≤ 4u, in two bins by 2 + u(v² + v'²).
+    Points: ‖φvᵀ‖_F = ‖φ‖‖v‖, and ⟨φvᵀ, φ'v'ᵀ⟩ = τ√(ab)⟨v, v'⟩ with |⟨v, v'⟩| ≤ ‖v‖‖v'‖, so that
+    ‖φvᵀ − φ'v'ᵀ‖² is at most what it is of numbers of the same lengths, one of them with the sign
+    that makes −τvv' positive. So all bounds hold of points, however many coordinates and classes.
 Theorem
     Balle and Wang 2018, theorem 8, for the Gaussian mechanism; `discretisation_delta` for the
     discrete noise. See `cloakgp.privacy.accounting`.
@@ -92,8 +97,8 @@ class Statistics:
     ----------
     gram : array of shape (M, M)
         Φᵀ Φ + noise, symmetric; seldom positive semi-definite.
-    moments : array of shape (M,)
-        Φᵀ (clip(y) − centre) + noise, in output units.
+    moments : array of shape (M,) or (M, K)
+        Φᵀ (clip(y) − centre) + noise, in output units; of labels, Φᵀ of their points.
     gram_sd : float
         Noise sd of the diagonal of `gram`. Beside it √2 times less; none for exclusive features.
     moment_sd : float
@@ -136,8 +141,11 @@ class Statistics:
         ValueError
             If there are such.
         """
-        size, guarantee = self.moments.size, self.guarantee
-        if self.gram.shape != (size, size) or self.moments.shape != (size,):
+        guarantee = self.guarantee
+        if self.moments.ndim not in (1, 2) or self.moments.size == 0:
+            raise ValueError("its arrays do not fit each other")
+        size = len(self.moments)
+        if self.gram.shape != (size, size):
             raise ValueError("its arrays do not fit each other")
         if (self.rows is None) != (self.neighbours == "add-remove"):
             raise ValueError("its number of rows is damaged")
@@ -151,7 +159,8 @@ class Statistics:
         expected_sd = self.gram_sd * half_width / self.weighting
         if not abs(self.moment_sd - expected_sd) <= TOLERANCE * expected_sd:
             raise ValueError("its noise is damaged")
-        published = _n_published(size, exclusive=self.exclusive)
+        channels = self.moments.size // size
+        published = _n_published(size, exclusive=self.exclusive, channels=channels)
         if not (guarantee.answers == published and guarantee.coarseness >= 0):
             raise ValueError("its guarantee is damaged")
         sensitivity = joint_sensitivity(
@@ -180,6 +189,7 @@ def measure_statistics(
     delta: float,
     neighbours: Neighbours = "replace",
     weighting: float | None = None,
+    points: Array | None = None,
     insecure_seed: int | None = None,
 ) -> Statistics:
     """Publish Φᵀ Φ and Φᵀ y under (ε, δ)-differential privacy of a whole row.
@@ -201,6 +211,9 @@ def measure_statistics(
     neighbours : {"replace", "add-remove"}
     weighting : float, optional
         β; `best_weighting` if not given.
+    points : array of shape (C, K), optional
+        Public, of labels: y is places of classes, from 0, and these stand for them, in units and
+        about the middle of the bounds. Points further than half the bounds' width are shortened.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -238,6 +251,7 @@ def measure_statistics(
         )
     grid, guarantee = calibrate_statistics(
         features=basis.count,
+        channels=1 if points is None else np.shape(points)[1],
         weighting=weighting,
         neighbours=neighbours,
         exclusive=basis.exclusive,
@@ -246,13 +260,15 @@ def measure_statistics(
     )
     if len(inputs) > grid.most_rows:
         raise ValueError(f"at most {grid.most_rows} rows fit the grid of the noise")
-    scaled = np.clip((limits.clip(outputs) - limits.middle) / half_width, -1.0, 1.0)
+    values = limits.clip(outputs)[:, None] if points is None else points_of(outputs, points)
+    scaled = (values - limits.middle) / half_width
     total = integer_sum(inputs, scaled, basis=basis, weighting=weighting, step=grid.step)
     noisy = GAUSSIAN.add(
         total, scale=grid.scale, sensitivity=grid.sensitivity, insecure_seed=insecure_seed
     )
     values = noisy.astype(np.float64) * grid.step
-    products = len(values) - basis.count
+    products = len(_pairs(basis)[0])
+    moments = values[products:] * (half_width / weighting)
     gram = np.zeros((basis.count, basis.count))
     gram[_pairs(basis)] = values[:products]
     if not basis.exclusive:
@@ -262,7 +278,7 @@ def measure_statistics(
     noise_sd = grid.scale * grid.step
     return Statistics(
         gram=gram,
-        moments=values[products:] * (half_width / weighting),
+        moments=moments if points is None else moments.reshape(basis.count, -1),
         gram_sd=noise_sd,
         moment_sd=noise_sd * half_width / weighting,
         weighting=weighting,
@@ -283,19 +299,20 @@ def integer_sum(
     Parameters
     ----------
     X : array of shape (N, D)
-    scaled : array of shape (N,)
-        Outputs in [−1, 1].
+    scaled : array of shape (N, K)
+        Outputs, about the middle of their bounds, in halves of the bounds' width.
     basis : Basis
     weighting, step : float
     """
     first, second = _pairs(basis)
     multiple = np.where(first == second, 1.0, math.sqrt(2.0))
-    total = np.zeros(len(first) + basis.count, dtype=np.int64)
+    total = np.zeros(len(first) + basis.count * scaled.shape[1], dtype=np.int64)
     for row, output in zip(X, scaled, strict=True):
         # One row at a time: in a batch, a row's last digits could depend on the others.
         feature = unit_feature(basis.features(row[None, :])[0], exclusive=basis.exclusive)
         products = multiple * (feature[first] * feature[second])
-        statistic = np.concatenate([products, weighting * (feature * output)])
+        moved = np.outer(feature, within_ball(output)).ravel()
+        statistic = np.concatenate([products, weighting * moved])
         total += np.rint(statistic / step).astype(np.int64)
     return total
 
@@ -316,6 +333,39 @@ def check_neighbours(neighbours: object) -> None:
         raise ValueError(f"neighbours must be 'replace' or 'add-remove', got {neighbours!r}")
 
 
+def points_of(places: Array, points: Array) -> Array:
+    """Return the points that stand for labels, shape (N, K).
+
+    Parameters
+    ----------
+    places : array of shape (N,)
+        Of classes, from 0.
+    points : array of shape (C, K)
+
+    Examples
+    --------
+    >>> points_of(np.array([1.0, 0.0]), np.array([[-1.0], [1.0]])).tolist()
+    [[1.0], [-1.0]]
+    """
+    inside = np.clip(np.rint(places), 0, len(points) - 1).astype(np.intp)
+    found: Array = np.asarray(points, dtype=np.float64)[inside]
+    return found
+
+
+def within_ball(output: Array) -> Array:
+    """Return a point brought to length 1 at most, for any point.
+
+    Examples
+    --------
+    >>> within_ball(np.array([3.0, 4.0])).tolist(), within_ball(np.array([-np.inf])).tolist()
+    ([0.6, 0.8], [-1.0])
+    """
+    # Whose squares are still numbers.
+    known = np.clip(np.nan_to_num(output, nan=0.0), -1e150, 1e150)
+    shortened: Array = known / max(1.0, float(np.linalg.norm(known)))
+    return shortened
+
+
 def unit_feature(feature: Array, *, exclusive: bool) -> Array:
     """Return a feature of norm at most 1, or with a single 1, for any input.
 
@@ -333,8 +383,9 @@ def unit_feature(feature: Array, *, exclusive: bool) -> Array:
     return shortened
 
 
-def _n_published(features: int, *, exclusive: bool) -> int:
-    return 2 * features if exclusive else features * (features + 3) // 2
+def _n_published(features: int, *, exclusive: bool, channels: int) -> int:
+    products = features if exclusive else features * (features + 1) // 2
+    return products + features * channels
 
 
 def _pairs(basis: Basis) -> tuple[Integers, Integers]:
@@ -436,6 +487,7 @@ def best_weighting(
 def calibrate_statistics(
     *,
     features: int,
+    channels: int = 1,
     weighting: float,
     neighbours: Neighbours,
     exclusive: bool,
@@ -448,6 +500,8 @@ def calibrate_statistics(
     ----------
     features : int
         M.
+    channels : int
+        K.
     weighting : float
     neighbours : {"replace", "add-remove"}
     exclusive : bool
@@ -461,12 +515,13 @@ def calibrate_statistics(
     weighting = float(weighting)
     if not 1e-6 < weighting < 1e6:
         raise ValueError(f"the weighting must lie between 1e-6 and 1e6, got {weighting}")
-    entries = _n_published(features, exclusive=exclusive)
+    entries = _n_published(features, exclusive=exclusive, channels=channels)
     sigma = exact_noise_multiplier(epsilon, delta)
     exact = joint_sensitivity(weighting, neighbours=neighbours, exclusive=exclusive)
     step = math.ldexp(1.0, math.floor(math.log2(sigma * exact)) - GRID_BITS)
     sensitivity = integer_sensitivity(
         features=features,
+        channels=channels,
         entries=entries,
         weighting=weighting,
         step=step,
@@ -481,6 +536,7 @@ def calibrate_statistics(
 def integer_sensitivity(
     *,
     features: int,
+    channels: int,
     entries: int,
     weighting: float,
     step: float,
@@ -490,21 +546,22 @@ def integer_sensitivity(
     r"""Bound the distance of neighbours' integer sums, in steps, rounding included.
 
     Argument. A row's φ is shortened in float64, so ‖φ‖ ≤ 1 + γ_{M+4}, γ_n = n u/(1 − n u) (Higham
-    2002, §3.1), by which the squared-feature part of the sensitivity grows twice and the other
-    once; |v| ≤ 1 exactly. Each entry of t has at most four roundings, so t is off by at most
-    γ_4‖t‖ ≤ γ_4 √(1 + β²)(1 + γ_{M+4})². Dividing by a power of two is exact, and rounding to
-    integers moves the vector by at most ½ per entry. Under ``replace`` two rows are so computed.
+    2002, §3.1), and so is v, ‖v‖ ≤ 1 + γ_{K+4}: the squared-feature part of the sensitivity grows
+    by the square of the first, and the other by one of each. Each entry of t has at most four
+    roundings, so t is off by at most γ_4‖t‖ ≤ γ_4 √(1 + β²)(1 + γ_{M+4})²(1 + γ_{K+4}). Dividing by
+    a power of two is exact, and rounding to integers moves the vector by at most ½ per entry. Under
+    ``replace`` two rows are so computed.
 
     Parameters
     ----------
-    features, entries : int
-        M, and the length of t.
+    features, channels, entries : int
+        M, K, and the length of t.
     weighting, step : float
     neighbours : {"replace", "add-remove"}
     exclusive : bool
     """
     two = 2 if neighbours == "replace" else 1
-    stretched = (1 + gamma(features + 4)) ** 2
+    stretched = (1 + gamma(features + 4)) ** 2 * (1 + gamma(channels + 4))
     exact = joint_sensitivity(weighting, neighbours=neighbours, exclusive=exclusive)
     arithmetic = two * gamma(4) * math.hypot(1.0, weighting)
     steps = (exact + arithmetic) * stretched / step * (1 + 16 * UNIT_ROUNDOFF)

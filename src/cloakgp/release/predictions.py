@@ -572,13 +572,7 @@ class Predictions(PredictedDistributions):
 
     def _class_columns(self, X: Any) -> dict[str, NDArray[Any]]:
         """Return the columns of classes."""
-        shares = self.predict_proba(X)
-        names = class_texts(self.classes)
-        unknown = np.isnan(shares).any(axis=1)
-        best = np.array(names, dtype=object)[np.nan_to_num(shares).argmax(axis=1)]
-        best[unknown] = None
-        columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
-        return {"predicted": best, **columns}
+        return class_columns(self.predict_proba(X), self.classes)
 
 
 def _with_largest_sd(covariance: Array, largest: float) -> Array:
@@ -618,6 +612,28 @@ def class_texts(classes: Sequence[ClassLabel]) -> tuple[str, ...]:
     """
     plain = tuple(map(str, classes))
     return plain if len(set(plain)) == len(plain) else tuple(map(repr, classes))
+
+
+def class_columns(shares: Array, classes: Sequence[ClassLabel]) -> dict[str, NDArray[Any]]:
+    """Return the most probable class, and the probability of each, as columns of a table.
+
+    Parameters
+    ----------
+    shares : array of shape (P, C)
+        Probabilities; of NaN where there are none.
+    classes : sequence
+
+    Examples
+    --------
+    >>> columns = class_columns(np.array([[0.2, 0.8]]), ("ill", "well"))
+    >>> {name: column.tolist() for name, column in columns.items()}
+    {'predicted': ['well'], 'p_ill': [0.2], 'p_well': [0.8]}
+    """
+    names = class_texts(classes)
+    best = np.array(names, dtype=object)[np.nan_to_num(shares).argmax(axis=1)]
+    best[np.isnan(shares).any(axis=1)] = None
+    columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
+    return {"predicted": best, **columns}
 
 
 def sensible_digits(sd: Array) -> int:

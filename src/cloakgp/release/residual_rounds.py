@@ -25,7 +25,7 @@ its intervals hold is measured in ``experiments/whole_rows.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -73,7 +73,8 @@ def rounds_of(statistics: Statistics, residuals: Sequence[Residuals]) -> list[Ro
 def residual_variance(residuals: Residuals, *, rows: float) -> float:
     """Return the variance of residuals, from the noisy sum of their squares, in output units.
 
-    It is shrunk towards that of residuals whose half width was two of their sds.
+    Of points, along one of their dimensions, on average. It is shrunk towards that of residuals
+    whose half width was two of their sds.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ def residual_variance(residuals: Residuals, *, rows: float) -> float:
     trust = SQUARE_SD**2 / (SQUARE_SD**2 + noise)
     seen = residuals.squares / rows + 0.5
     square = SQUARE_MEAN + trust * (seen - SQUARE_MEAN)
-    return float(np.clip(square, LEAST_SQUARE, MOST_SQUARE)) * residuals.half_width**2
+    within = float(np.clip(square, LEAST_SQUARE, MOST_SQUARE)) * residuals.half_width**2
+    return within * len(residuals.moments) / residuals.moments.size
 
 
 def posterior_of_rounds(
@@ -116,7 +118,24 @@ def posterior_of_rounds(
     -------
     mean : array of shape (M,)
     covariance : array of shape (M, M)
+        Of points of labels (M, K) and (K, M, M): along each dimension by itself.
     """
+    if statistics.moments.ndim == 2:
+        apart = [
+            posterior_of_rounds(
+                basis,
+                replace(statistics, moments=statistics.moments[:, channel]),
+                [
+                    replace(one, moments=one.moments[:, channel], weights=one.weights[:, channel])
+                    for one in residuals
+                ],
+                rows=rows,
+                noise_variance=noise_variance,
+            )
+            for channel in range(statistics.moments.shape[1])
+        ]
+        means, covariances = zip(*apart, strict=True)
+        return np.ascontiguousarray(np.column_stack(means)), np.array(covariances)
     rounds = rounds_of(statistics, residuals)
     gram, doubts = _posterior_gram(statistics, scales=basis.scales, rows=rows)
     prior, size = basis.weight_covariance, basis.count

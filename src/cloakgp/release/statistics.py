@@ -36,6 +36,7 @@ from scipy import linalg
 
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis, EigenBasis
+from cloakgp.models.simplex import coordinates, least_probability, nearest_probabilities
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import compose
 from cloakgp.privacy.column_counts import ColumnCounts
@@ -47,6 +48,7 @@ from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.new_outputs import NewNumbers
 from cloakgp.release.points import Points, points_of
+from cloakgp.release.predictions import class_columns
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.residual_rounds import posterior_of_rounds
 from cloakgp.utils.arrays import Array, as_inputs
@@ -62,8 +64,6 @@ ITERATIONS, TOLERANCE = 100, 1e-8
 SMALLEST_VARIATION = 1e-12
 # Of the prior covariance of the weights, so that it can be inverted.
 JITTER = 1e-9
-# Within which probabilities of classes are stated.
-PROBABILITIES = (0.01, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,10 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
     residuals : tuple of Residuals
         Of the rounds after the first.
     classes : Classes or None
-        Of two classes, for which −1 and 1 stand: f is twice the second's probability, less one.
+        If outputs are labels.
+    points : array of shape (C, C − 1) or None
+        What stands for each class: corners of a simplex. f is the mean of those of labels, so that
+        probabilities are its coordinates among them (`cloakgp.models.simplex`).
     input_names : tuple of str
         Names of the inputs, which are public; empty if they have none.
     output_name : str
@@ -112,6 +115,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
     counts: ColumnCounts | None = None
     residuals: tuple[Residuals, ...] = ()
     classes: Classes | None = None
+    points: Array | None = None
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     provenance: Provenance | None = None
@@ -144,7 +148,10 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:
-        """Posterior mean (M,) and covariance (M, M) of w given all that was published."""
+        """Posterior mean (M,) and covariance (M, M) of w given all that was published.
+
+        Of labels (M, C − 1) and (C − 1, M, M): of each dimension of their points.
+        """
         if isinstance(self.basis, CosineBasis) and self.counts is not None:
             return posterior_of_rounds(
                 self.basis,
@@ -168,7 +175,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         return self.basis.box.n_inputs
 
     @overload
-    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Array: ...
+    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Any: ...
 
     @overload
     def predict(
@@ -187,7 +194,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         return_std: bool = False,
         return_cov: bool = False,
         new_output: bool = False,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Any:
         """Predict at any inputs, at no further cost in privacy.
 
         Parameters
@@ -206,7 +213,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         Returns
         -------
         mean : array of shape (P,)
-            In output units.
+            In output units. Of classes, a list of the most probable ones.
         std or cov : array
             If asked for. Both include what is due to the privacy noise.
 
@@ -214,10 +221,15 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         ------
         ValueError
             If X lacks an input or has another number of columns than the release, or sd and
-            covariance are both asked for.
+            covariance are both asked for, or classes for a spread.
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
+        if self.classes is not None:
+            if return_std or return_cov:
+                raise ValueError("outputs are classes: predict_proba says how sure they are")
+            best = self.predict_proba(X).argmax(axis=1)
+            return [self.classes.labels[position] for position in best]
         points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         features = self.basis.features(points)
         weights, covariance = self.weights
@@ -232,20 +244,21 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         return mean
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Return the probability of each class at any inputs, shape (P, 2).
+        """Return the probability of each class at any inputs, shape (P, C).
 
-        The posterior mean, within 0.01 and 0.99: what noise makes of a linear model is no reason to
-        be surer.
+        Of the posterior mean, the nearest that are not below 0.01 (of more than ten classes, a
+        tenth of an even share): what noise makes of a linear model is no reason to be surer.
 
         Raises
         ------
         ValueError
             If outputs are no classes.
         """
-        if self.classes is None:
+        if self.points is None:
             raise ValueError("outputs are numbers: there are no probabilities of classes")
-        second = np.clip((1.0 + self.predict(X)) / 2.0, *PROBABILITIES)
-        return np.column_stack([1.0 - second, second])
+        inputs = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
+        shares = coordinates(self.basis.features(inputs) @ self.weights[0], self.points)
+        return nearest_probabilities(shares, least=least_probability(len(self.points)))
 
     @property
     def schema(self) -> None:
@@ -289,8 +302,8 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         if self.classes is not None:
             if asked:
                 raise ValueError("outputs are classes: they have no intervals")
-            labels = list(map(str, self.classes.labels))
-            return pd.DataFrame(self.predict_proba(X), columns=labels, index=index)
+            found = class_columns(self.predict_proba(X), self.classes.labels)
+            return pd.DataFrame(found, index=index)
         mean, sd = self.predict(X, return_std=True, new_output=new_output)
         ends = self.bounds
         columns = {
@@ -343,10 +356,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             self.residuals and self.counts is None
         ):
             raise ValueError("its counts do not fit its basis")
-        if self.classes is not None and (
-            self.counts is None or self.bounds != (-1.0, 1.0) or len(self.classes.labels) != 2
-        ):
-            raise ValueError("its classes do not fit its counts")
+        self._check_classes()
         if self.counts is not None and (
             len(self.counts.counts) != self.n_inputs + 1 or self.counts.rows != self.statistics.rows
         ):
@@ -355,9 +365,31 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
             if part.neighbours != self.neighbours:
                 raise ValueError("its parts are about different neighbours")
         for part in self.residuals:
-            fits = len(part.moments) == len(self.statistics.moments)
+            fits = part.moments.shape == self.statistics.moments.shape
             if not (fits and part.centre == self.statistics.centre):
                 raise ValueError("its residuals do not fit its statistics")
+
+    def _check_classes(self) -> None:
+        """Refuse classes, and what stands for them, that are not those of counts and moments."""
+        if (self.classes is None) != (self.points is None):
+            raise ValueError("its classes do not fit what stands for them")
+        if self.classes is None or self.points is None:
+            if self.statistics.moments.ndim != 1:
+                raise ValueError("its arrays are of classes, and it has none")
+            return
+        count = len(self.classes.labels)
+        if self.counts is None or len(self.counts.counts[-1]) != count:
+            raise ValueError("its classes do not fit its counts")
+        if self.points.shape != (count, count - 1) or self.statistics.moments.shape != (
+            self.basis.count,
+            count - 1,
+        ):
+            raise ValueError("its classes do not fit its statistics")
+        # Corners of a simplex are in no common plane.
+        finite = bool(np.isfinite(self.points).all())
+        spanned = np.column_stack([self.points, np.ones(count)]) if finite else np.zeros((1, 1))
+        if np.linalg.matrix_rank(spanned) != count:
+            raise ValueError("its classes do not fit what stands for them")
 
 
 def posterior_weights(

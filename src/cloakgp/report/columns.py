@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from cloakgp.columns import Schema
-from cloakgp.release import DenseStrategy, Release
+from cloakgp.release import DenseStrategy, Release, StatisticsRelease
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.predictions import class_texts
 from cloakgp.utils.arrays import Array
@@ -48,8 +48,10 @@ def public_columns(release: Tabular) -> tuple[str, ...]:
     return input_names(release) if release.schema is None else release.schema.sources
 
 
-def has_classes(release: Release) -> bool:
+def has_classes(release: Release | StatisticsRelease) -> bool:
     """Return whether a release is about classes."""
+    if isinstance(release, StatisticsRelease):
+        return release.classes is not None
     return release.likelihood.outputs == "classes"
 
 

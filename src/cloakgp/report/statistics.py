@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -96,11 +97,17 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                     "outside were clipped, uncounted."
                     if release.classes is None
                     else "private; declared to be one of "
-                    f"{' and '.join(map(str, release.classes.labels))}, for which −1 and 1 stand.",
+                    f"{_one_of(release.classes.labels)}, for which corners of a "
+                    "simplex stand, at equal distances.",
                 ),
             ),
         ),
     )
+
+
+def _one_of(classes: Sequence[object]) -> str:
+    *first, last = map(str, classes)
+    return f"{', '.join(first)} and {last}"
 
 
 def _counts_of_columns(release: StatisticsRelease) -> tuple[Fact, ...]:
@@ -115,7 +122,11 @@ def _counts_of_columns(release: StatisticsRelease) -> tuple[Fact, ...]:
         Fact(
             "counts",
             f"of rows in equal bins of every column's range: {', '.join(parts)}. They chose the "
-            "features below, and the band to which outputs were clipped.",
+            "features below, and "
+            + (
+                "where the middle of labels lies." * (release.classes is not None)
+                or "the band to which outputs were clipped."
+            ),
         ),
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 from cloakgp.data.formats import format_of
 from cloakgp.data.formats.address import AddressFormat
-from cloakgp.data.tables import column_names_of, read_private, read_private_numbers
+from cloakgp.data.tables import column_names_of, read_private, read_private_rows
 
 SECRET = "secret-4711"
 
@@ -69,5 +69,5 @@ def test_several_tables_need_a_query(address, tmp_path):
 
 def test_private_cells_that_are_no_numbers_are_not_shown(address):
     with pytest.raises(ValueError, match="not numbers") as refused:
-        read_private_numbers(address, names=["height"])
+        read_private_rows(address, inputs=["height"], output="age")
     assert SECRET not in str(refused.value)

@@ -739,13 +739,14 @@ def private_inputs(
     return Attack(name, neighbourhoods, run, tight=None if rounds else 1e-6 if bins else 0.1)
 
 
-def private_labels(name: str, *, neighbours: str) -> Attack:
+def private_labels(name: str, *, neighbours: str, classes: int = 2) -> Attack:
     """A whole row changes, or comes, or goes: its input and its label."""
 
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
-        labels = np.resize([0.0, 1.0], len(table.line))
+        labels = np.resize(np.arange(float(classes)), len(table.line))
         people = np.column_stack([table.line, labels])
-        rows = [np.array(one) for one in itertools.product((0.0, 0.3, 2.5, 5.0, -1e9), (0.0, 1.0))]
+        places = (0.0, 0.3, 2.5, 5.0, -1e9)
+        rows = [np.array(one) for one in itertools.product(places, np.arange(float(classes)))]
         if neighbours == "replace":
             return [[people, *(np.vstack([people[1:], row]) for row in rows)]]
         more = [[people, np.vstack([people, row])] for row in rows]
@@ -753,7 +754,7 @@ def private_labels(name: str, *, neighbours: str) -> Attack:
 
     def run(people: np.ndarray, _: Table) -> Outcome:
         model = DPGPClassifierPrivateInputs(
-            classes=[0, 1],
+            classes=list(range(classes)),
             input_bounds=[(0, 5)],
             neighbours=neighbours,
             n_features=4,
@@ -1014,6 +1015,10 @@ ATTACKS = [
     private_inputs("whole rows in rounds, added or removed", neighbours="add-remove", rounds=True),
     private_labels("whole rows of classes, replaced", neighbours="replace"),
     private_labels("whole rows of classes, added or removed", neighbours="add-remove"),
+    private_labels("whole rows of four classes, replaced", neighbours="replace", classes=4),
+    private_labels(
+        "whole rows of four classes, added or removed", neighbours="add-remove", classes=4
+    ),
     private_inputs("private bins, replaced", neighbours="replace", bins=True),
     private_inputs("private bins, added or removed", neighbours="add-remove", bins=True),
     given_strategy("given questions"),
