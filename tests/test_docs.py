@@ -39,7 +39,7 @@ INSIDE = re.compile(rf"`((?:{FOLDERS})/[\w./]*)`")
 LINK = re.compile(r"\]\((?!\S*(?:auto_examples|api)/)([\w./-]+)(?:#[\w-]+)?\)")
 EXAMPLE = re.compile(r"auto_examples/(\w+)\.rst")
 SHELL = re.compile(r"```sh\n(.*?)```", re.S)
-COMMAND = re.compile(r"^cloakgp (\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+COMMAND = re.compile(r"^cloakgp ([\w-]+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 
 
 def relative(path: Path) -> str:

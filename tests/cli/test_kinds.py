@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,20 @@ def test_private_inputs_and_private_classes():
     assert "probabilities" in " ".join(wrong.output.split())
     # A range is needed where no classes are named.
     assert run(*asked, "-o", "x.cloak").exit_code == 1
+
+
+def test_a_plan_of_private_inputs_reads_no_table():
+    words = ["--input", "age=0:100", "--output", "pay=0:1000", "--rows", 500, "--delta", 1e-5]
+    said = " ".join(done("plan-private-inputs", *words, "--epsilon", 1).output.split())
+    assert "nothing spent" in said
+    assert "expected error" in said
+    both = [*words, "--epsilon", 1, "--epsilon", 3, "--json"]
+    told = json.loads(done("plan-private-inputs", *both).output)
+    assert [each["epsilon"] for each in told["forecasts"]] == [1.0, 3.0]
+    words = ["--input", "age=0:100", "--output", "job", "--classes", "clerk,cook", *BUDGET]
+    assert "probabilities" in done("plan-private-inputs", *words, "--rows", 40).output
+    twice = ["--input", "age=0:100", "--output", "age=0:9", "--rows", 40, *BUDGET]
+    assert run("plan-private-inputs", *twice).exit_code == 1
 
 
 def test_private_inputs_that_are_damaged_show_nothing():

@@ -11,7 +11,12 @@ from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, s
 from cloakgp.cli.custodians import custodians
 from cloakgp.cli.demo import demo
 from cloakgp.cli.example import example
-from cloakgp.cli.kinds import release_chosen, release_private_inputs, release_several
+from cloakgp.cli.kinds import (
+    plan_private_inputs,
+    release_chosen,
+    release_private_inputs,
+    release_several,
+)
 from cloakgp.cli.ledger import ledger
 from cloakgp.cli.plan import plan, schema
 from cloakgp.cli.predict import predict
@@ -73,6 +78,7 @@ for command in (
     app.command()(command)
 for name, kind in (
     ("release-several", release_several),
+    ("plan-private-inputs", plan_private_inputs),
     ("release-private-inputs", release_private_inputs),
     ("release-chosen", release_chosen),
 ):

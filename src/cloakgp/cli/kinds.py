@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import fails_plainly, say, warn
+from cloakgp.cli.console import fails_plainly, print_sections, say, stdout, warn
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import class_names
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from cloakgp.columns import Schema
     from cloakgp.columns.schema import Encoded
     from cloakgp.data.tables import People
+    from cloakgp.estimators.private_inputs import (
+        DPGPClassifierPrivateInputs,
+        DPGPRegressorPrivateInputs,
+    )
     from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 
 MECHANISMS: tuple[Literal["permute-and-flip", "exponential"], ...] = (
@@ -129,43 +135,137 @@ def release_several(
     _tell(made, to)
 
 
+PrivateInputs = Annotated[
+    list[str],
+    typer.Option("--input", help="A private input of numbers and its range: age=0:100. Repeat it."),
+]
+PrivateOutput = Annotated[
+    str,
+    typer.Option(
+        help="The private column and its range: height=100:220; with --classes, its name."
+    ),
+]
+PrivateClasses = Annotated[
+    str,
+    typer.Option(
+        help="Every class that the private column can hold, known without the data: no,yes."
+    ),
+]
+NeighboursOption = Annotated[
+    str,
+    typer.Option(
+        help="replace protects any change of a row, where the number of rows is public; "
+        "add-remove also protects the presence of a row."
+    ),
+]
+Features = Annotated[
+    int | None,
+    typer.Option(help="The most features; by default 40, or one for each input and the mean."),
+]
+
+
+def _of_whole_rows(
+    boxes: Mapping[str, tuple[float, float]],
+    output: str,
+    *,
+    classes: str,
+    neighbours: str,
+    features: int | None,
+    epsilon: float,
+    delta: float,
+) -> tuple[str, DPGPRegressorPrivateInputs | DPGPClassifierPrivateInputs]:
+    """Return the name of the private output, and an estimator as declared."""
+    from cloakgp.estimators.private_inputs import (
+        DPGPClassifierPrivateInputs,
+        DPGPRegressorPrivateInputs,
+    )
+
+    asked: dict[str, Any] = {
+        "input_bounds": list(boxes.values()),
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": texts.one_of(NEIGHBOURS, neighbours, option="--neighbours"),
+        "n_features": features,
+    }
+    if classes:
+        declared = list(class_names(classes))
+        name, model = output, DPGPClassifierPrivateInputs(classes=declared, **asked)
+        return _distinct(name, boxes), model
+    ((name, limits),) = texts.declared_ranges([output], option="--output").items()
+    return _distinct(name, boxes), DPGPRegressorPrivateInputs(bounds=limits, **asked)
+
+
+def _distinct(name: str, boxes: Mapping[str, tuple[float, float]]) -> str:
+    if name in boxes:
+        raise ValueError(f"{name} is an input, or the output")
+    return name
+
+
+@fails_plainly
+def plan_private_inputs(
+    *,
+    private_input: PrivateInputs,
+    output: PrivateOutput,
+    rows: Annotated[
+        int,
+        typer.Option(
+            help="How many rows there are; with add-remove that is private: a round number that "
+            "is known without the table."
+        ),
+    ],
+    epsilon: Annotated[
+        list[float],
+        typer.Option(help="Privacy budget; 1 is usual. Repeat the option to compare budgets."),
+    ],
+    delta: Delta,
+    classes: PrivateClasses = "",
+    neighbours: NeighboursOption = "replace",
+    features: Features = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Describe a release of whole rows before it is made: error, noise and cost. Spends nothing.
+
+    Takes the options of `cloakgp release-private-inputs`, and no table: nothing is read.
+    """
+    boxes = texts.declared_ranges(private_input, option="--input")
+    name, model = _of_whole_rows(
+        boxes,
+        output,
+        classes=classes,
+        neighbours=neighbours,
+        features=features,
+        epsilon=epsilon[0],
+        delta=delta,
+    )
+    found = model.plan(rows, epsilons=epsilon[1:] or None)
+    if as_json:
+        stdout.print(json.dumps(found.to_dict(), indent=2), soft_wrap=True, markup=False)
+        return
+    from cloakgp.report.facts import Fact, Section
+
+    told = tuple(Fact(*each) for each in found.facts())
+    head, *lines = found.budgets()
+    over = tuple(
+        Fact(f"ε = {line[0]}", "; ".join(map(" ".join, zip(head[1:], line[1:], strict=True))))
+        for line in lines
+    )
+    print_sections([Section(f"Plan of a release of {name}", told), Section("Over budgets", over)])
+    say("No table was read, and nothing spent.", style="green")
+
+
 @fails_plainly
 @options.takes_groups
 def release_private_inputs(
     *,
     table: Table,
-    private_input: Annotated[
-        list[str],
-        typer.Option(
-            "--input", help="A private input of numbers and its range: age=0:100. Repeat it."
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            help="The private column and its range: height=100:220; with --classes, its name."
-        ),
-    ],
+    private_input: PrivateInputs,
+    output: PrivateOutput,
     epsilon: Epsilon,
     to: options.To,
     delta: Delta,
-    classes: Annotated[
-        str,
-        typer.Option(
-            help="Every class that the private column can hold, known without the data: no,yes."
-        ),
-    ] = "",
-    neighbours: Annotated[
-        str,
-        typer.Option(
-            help="replace protects any change of a row, where the number of rows is public; "
-            "add-remove also protects the presence of a row."
-        ),
-    ] = "replace",
-    features: Annotated[
-        int | None,
-        typer.Option(help="The most features; by default 40, or one for each input and the mean."),
-    ] = None,
+    classes: PrivateClasses = "",
+    neighbours: NeighboursOption = "replace",
+    features: Features = None,
     sql: options.Sql = "",
     counting: Counting,
     overwrite: options.Overwrite = False,
@@ -176,46 +276,33 @@ def release_private_inputs(
     public: do not choose them by looking at the columns.
     """
     boxes = texts.declared_ranges(private_input, option="--input")
-    labels, name, limits = class_names(classes) if classes else (), output, (0.0, 1.0)
-    if not labels:
-        ((name, limits),) = texts.declared_ranges([output], option="--output").items()
-    if name in boxes:
-        raise ValueError(f"{name} is an input, or the output")
-    unit = texts.one_of(NEIGHBOURS, neighbours, option="--neighbours")
+    name, model = _of_whole_rows(
+        boxes,
+        output,
+        classes=classes,
+        neighbours=neighbours,
+        features=features,
+        epsilon=epsilon,
+        delta=delta,
+    )
 
     def make() -> StatisticsRelease:
         import pandas as pd
 
         from cloakgp.data.tables import read_private_rows
-        from cloakgp.estimators.private_inputs import (
-            DPGPClassifierPrivateInputs,
-            DPGPRegressorPrivateInputs,
-        )
 
         X, y = read_private_rows(
             table,
             inputs=list(boxes),
             output=name,
-            classes=labels,
+            classes=class_names(classes) if classes else (),
             table_format=format_of_table(table, sql),
-        )
-        asked: dict[str, Any] = {
-            "input_bounds": list(boxes.values()),
-            "epsilon": epsilon,
-            "delta": delta,
-            "neighbours": unit,
-            "n_features": features,
-        }
-        model = (
-            DPGPClassifierPrivateInputs(classes=list(labels), **asked)
-            if labels
-            else DPGPRegressorPrivateInputs(bounds=limits, **asked)
         )
         model.fit(pd.DataFrame(X, columns=list(boxes)), pd.Series(y, name=name))
         return counting.origin.kept_in(model.release_)
 
     made = counting.write(make, to, delta=delta, read=[table], overwrite=overwrite)
-    what = "probabilities" if labels else "predictions"
+    what = "probabilities" if classes else "predictions"
     say(f"Wrote {to}: {what} of {name}.", style="green")
     _tell(made, to)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,16 +21,18 @@ from cloakgp.estimators.base import (
     warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.fitting.rows_plan import RowsPlan, plan_rows
 from cloakgp.fitting.whole_rows import default_features, release_whole_rows
 from cloakgp.models import default_noise_variance
 from cloakgp.models.cosines import MOST_FEATURES as MOST_COSINES
+from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.inputs import checked_private_inputs
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.privacy.statistics import Neighbours, measure_statistics
+from cloakgp.privacy.statistics import Neighbours, check_neighbours, measure_statistics
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.statistics import StatisticsRelease
@@ -79,6 +82,67 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
             provenance=Provenance.of_values(release.statistics.moments),
         )
         return self
+
+    def plan(
+        self,
+        rows: int,
+        *,
+        n_inputs: int | None = None,
+        epsilons: Sequence[float] | None = None,
+    ) -> RowsPlan:
+        """Plan a release: questions, noise, and the error to expect; nothing is read or spent.
+
+        Parameters
+        ----------
+        rows : int
+            How many there are. Where ``neighbours="add-remove"`` that is private: give a round
+            number that is known without the table.
+        n_inputs : int, optional
+            D, where `input_bounds` is a single pair for all inputs.
+        epsilons : sequence of float, optional
+            Other budgets to forecast, at the declared δ; some around the declared ε if not given.
+
+        Returns
+        -------
+        RowsPlan
+            Print it.
+
+        Raises
+        ------
+        ValueError
+            For what `fit` would refuse without looking at rows, or a declared kernel, of which
+            there is no forecast.
+
+        Examples
+        --------
+        >>> from cloakgp import DPGPRegressorPrivateInputs
+        >>> model = DPGPRegressorPrivateInputs(
+        ...     input_bounds=[(0, 100), (0, 1)], bounds=(40, 200), epsilon=1.0, delta=1e-6
+        ... )
+        >>> print(model.plan(1000, epsilons=[3.0]))  # doctest: +ELLIPSIS
+        expected error: predictions of the average of people with the same inputs are typically ...
+        """
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+            raise ValueError(f"rows must be a whole number of at least 1, got {rows!r}")
+        for epsilon in (self.epsilon, *(epsilons or ())):
+            check_budget(epsilon, self.delta)
+        check_neighbours(self.neighbours)
+        box = InputBox.checked(self.input_bounds, n_inputs=n_inputs)
+        features, classes = self._planned(box)
+        return plan_rows(
+            rows=int(rows),
+            inputs=box.n_inputs,
+            features=features,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            neighbours=self.neighbours,
+            classes=classes,
+            epsilons=epsilons,
+        )
+
+    @abstractmethod
+    def _planned(self, box: InputBox) -> tuple[int, int | None]:
+        """Check what is declared; return how many features there are, and how many classes."""
 
     @abstractmethod
     def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
@@ -227,6 +291,12 @@ class DPGPRegressorPrivateInputs(
             insecure_seed=self.insecure_seed,
         )
 
+    def _planned(self, box: InputBox) -> tuple[int, int | None]:
+        OutputBounds.checked(self.bounds)
+        if self.kernel is not None:
+            raise ValueError("a declared kernel has no forecast: leave it out, or fit without plan")
+        return features_of(self.n_features, box=box), None
+
     def _of_kernel(
         self, X: Array, y: ArrayLike, *, box: InputBox, noise_variance: float | None
     ) -> StatisticsRelease:
@@ -259,6 +329,21 @@ class DPGPRegressorPrivateInputs(
         if self.n_features is None:
             return min(FEATURES_PER_INPUT * box.n_inputs, MOST_FEATURES)
         return checked_count(self.n_features)
+
+
+def features_of(n_features: int | None, *, box: InputBox) -> int:
+    """Return how many cosines there will be: fewer than there may be, if inputs are few.
+
+    Examples
+    --------
+    >>> features_of(None, box=InputBox((0.0,), (1.0,)))
+    7
+    """
+    wanted = count_cosines(n_features, box=box)
+    shares = np.ones((box.n_inputs, 1))
+    return CosineBasis(
+        box=box, shares=shares, signal_variance=1.0, mean_variance=1.0, wanted=wanted
+    ).count
 
 
 def checked_count(n_features: object) -> int:
@@ -378,6 +463,10 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         )
         self.classes_ = np.array(classes.labels)
         return release
+
+    def _planned(self, box: InputBox) -> tuple[int, int | None]:
+        classes = Classes.checked(self.classes)
+        return features_of(self.n_features, box=box), len(classes.labels)
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each class, shape (P, C), at no further cost in privacy.

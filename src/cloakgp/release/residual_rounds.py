@@ -180,13 +180,33 @@ def _doubt(doubts: Array, *, covariance: Array, off: Array) -> Array:
     return (stacked + stacked.T) / 2
 
 
+def gram_doubts(scales: Array, *, rows: float, gram_sd: float) -> tuple[Array, Array]:
+    """Return how far published products of features move the prior's, and what is left of doubt.
+
+    Parameters
+    ----------
+    scales : array of shape (M,)
+    rows : float
+    gram_sd : float
+        Noise sd of a square of a feature; beside the diagonal it is √2 times less.
+
+    Returns
+    -------
+    trust : array of shape (M, M)
+    doubts : array of shape (M, M)
+        v.
+    """
+    prior = np.square(rows * CORRELATION_SD * np.outer(scales, scales))
+    noise = np.full_like(prior, gram_sd**2 / 2)
+    noise[np.diag_indices_from(noise)] *= 2
+    trust = prior / (prior + noise)
+    return trust, trust * noise
+
+
 def _posterior_gram(statistics: Statistics, *, scales: Array, rows: float) -> tuple[Array, Array]:
     """Return Ĝ, and the variances v of its entries."""
     expected = rows * np.diag(np.square(scales))
-    prior = np.square(rows * CORRELATION_SD * np.outer(scales, scales))
-    noise = np.full_like(prior, statistics.gram_sd**2 / 2)
-    noise[np.diag_indices_from(noise)] *= 2
-    trust = prior / (prior + noise)
+    trust, doubts = gram_doubts(scales, rows=rows, gram_sd=statistics.gram_sd)
     values, vectors = linalg.eigh(expected + trust * (statistics.gram - expected))
     gram: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return gram, trust * noise
+    return gram, doubts
