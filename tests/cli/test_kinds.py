@@ -91,6 +91,10 @@ def test_private_inputs():
     assert (release.output_name, release.provenance.purpose) == ("pay", "a survey")
     done("predict", "private.cloak", "--at", "new.csv", "-o", "out.csv")
     assert pd.read_csv("out.csv")["mean"].between(0, 1000).all()
+    done("plot", "private.cloak", "-o", "private.png")
+    assert Path("private.png").stat().st_size > 1000
+    refused = run("plot", "private.cloak", "--kind", "calibration", "-o", "counts.png")
+    assert "not calibrated" in " ".join(refused.output.split())
 
 
 def test_private_inputs_and_private_classes():

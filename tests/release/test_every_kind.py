@@ -256,15 +256,11 @@ KINDS = {
     "many rows, refined and extended": Kind(many_later, spent=3),
     "many rows, two classes": Kind(many_labels),
     "many rows, three classes": Kind(lambda seed: many_labels(seed, THREE, learn="average")),
-    "private inputs": Kind(private_inputs, drawn=False),
-    "private inputs, rows too": Kind(
-        lambda seed: private_inputs(seed, neighbours="add-remove"), drawn=False
-    ),
-    "private inputs, classes": Kind(private_labels, drawn=False),
-    "private inputs, three classes": Kind(lambda seed: private_labels(seed, 3), drawn=False),
-    "private inputs, a declared kernel": Kind(
-        lambda seed: private_inputs(seed, kernel=RBF(2.0)), drawn=False
-    ),
+    "private inputs": Kind(private_inputs),
+    "private inputs, rows too": Kind(lambda seed: private_inputs(seed, neighbours="add-remove")),
+    "private inputs, classes": Kind(private_labels),
+    "private inputs, three classes": Kind(lambda seed: private_labels(seed, 3)),
+    "private inputs, a declared kernel": Kind(lambda seed: private_inputs(seed, kernel=RBF(2.0))),
     "several outputs": Kind(lambda seed: several(seed, learn=None, noise="gaussian"), drawn=False),
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None, noise="gaussian"), drawn=False

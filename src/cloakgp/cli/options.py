@@ -121,6 +121,15 @@ def open_release(path: Path) -> Release:
     return release
 
 
+def open_drawn(path: Path) -> Release | StatisticsRelease:
+    """Return the release in a file, of one output and of any inputs; raise as `open_release`."""
+    from cloakgp.release import StatisticsRelease
+    from cloakgp.release.open import load
+
+    release = load(path)
+    return release if isinstance(release, StatisticsRelease) else open_release(path)
+
+
 def open_predicting(path: Path) -> Release | MultiOutputRelease | StatisticsRelease:
     """Return the release in a file, of any kind that predicts a table; raise as `open_release`."""
     from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease

@@ -98,7 +98,7 @@ def plot(
 
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
-        release = options.open_release(release_file)
+        release = options.open_drawn(release_file)
         chosen: dict[str, Any] = {"kind": texts.one_of(PICTURE_KINDS, kind, option="--kind")}
         if vary:
             if kind == "calibration":

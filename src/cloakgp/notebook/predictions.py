@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cloakgp.release import Release
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.report.columns import has_classes
 from cloakgp.report.controls import DAY_MICROSECONDS, Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
@@ -28,15 +28,16 @@ STEPS = 200
 WIDE = {"description_width": "initial"}
 
 
-def explore(release: Release, *, coverage: float = COVERAGE) -> widgets.VBox:
+def explore(release: Release | StatisticsRelease, *, coverage: float = COVERAGE) -> widgets.VBox:
     """Return sliders for the public inputs of a release, with the prediction below them.
 
-    Inputs are kept within those of the rows, or of the query points, so that nothing is
-    extrapolated. Of numbers and counts, an interval of one new person is shown as well.
+    Inputs are kept within those of the rows, or of the query points, or the declared ranges of
+    private ones, so that nothing is extrapolated. Of numbers and counts, an interval of one new
+    person is shown as well.
 
     Parameters
     ----------
-    release : Release
+    release : Release or StatisticsRelease
         Of one output.
     coverage : float
         Of the interval at first, between 0.5 and 0.99.
@@ -66,7 +67,7 @@ def explore(release: Release, *, coverage: float = COVERAGE) -> widgets.VBox:
     >>> "lo_90" in box.children[-1].value
     True
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, Release | StatisticsRelease):
         raise TypeError(
             "sliders are for a release of one output: take an entry of `release.entries`, or "
             "`release_` of a fitted estimator"

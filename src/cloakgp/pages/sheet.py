@@ -15,7 +15,8 @@ from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.pages.rendering import POLICY, render
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plotting import display_of
-from cloakgp.release import Published, Release
+from cloakgp.release import Published, Release, StatisticsRelease
+from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import Describable, describe, headline
 from cloakgp.report.worth import accuracies
 
@@ -43,6 +44,7 @@ def sheet_html(release: Describable) -> str:
         pictures=_pictures(release),
         bands=bool(accuracies(release)),
         quantiles=_of_quantiles(release),
+        input="private input" if isinstance(release, StatisticsRelease) else "public column",
         middle="median" if getattr(release, "transform", None) is not None else "average",
         policy=POLICY,
     )
@@ -50,7 +52,11 @@ def sheet_html(release: Describable) -> str:
 
 def _pictures(release: Describable) -> tuple[str, ...]:
     """Return pictures as data: images that run nothing, for any names in them."""
-    if not isinstance(release, Release) or any(
+    if not isinstance(release, Release | StatisticsRelease) or (
+        isinstance(release, StatisticsRelease) and has_classes(release)
+    ):
+        return ()
+    if isinstance(release, Release) and any(
         isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
     ):
         return ()

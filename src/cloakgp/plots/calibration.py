@@ -17,7 +17,7 @@ from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import DASHES, tidy, title_of
 from cloakgp.plots.slices import shortened
 from cloakgp.plots.themes import theme_of
-from cloakgp.release import Release
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.report.columns import asked_output
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -100,7 +100,7 @@ class CalibrationDisplay(ReleaseDisplay):
     curves: tuple[CalibrationCurve, ...]
 
     @classmethod
-    def of(cls, release: Release) -> Self:
+    def of(cls, release: Release | StatisticsRelease) -> Self:
         """Compute the numbers of a picture, without drawing it.
 
         Parameters
@@ -114,10 +114,10 @@ class CalibrationDisplay(ReleaseDisplay):
         ValueError
             If it is not calibrated.
         """
-        if not isinstance(release, Release):
+        if not isinstance(release, Release | StatisticsRelease):
             raise TypeError(f"there is no picture of calibration of a {type(release).__name__}")
-        known = release.calibrated_by
-        if known is None:
+        known = None if isinstance(release, StatisticsRelease) else release.calibrated_by
+        if known is None or isinstance(release, StatisticsRelease):
             raise ValueError(
                 "this release is not calibrated: no noisy counts tell where outputs lie in their "
                 "predicted distributions"

@@ -35,7 +35,7 @@ from cloakgp.plots.slices import (
     write_held,
 )
 from cloakgp.plots.themes import Theme, theme_of
-from cloakgp.release import Release
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.release.points import points_of
 from cloakgp.release.posterior.intervals import probability_limits
 from cloakgp.report.columns import class_names, has_classes, known_inputs, what_inputs_are
@@ -81,10 +81,13 @@ class Probabilities(OverSlice):
     inner_upper: Array
 
     @classmethod
-    def over(cls, release: Release, piece: Slice) -> Probabilities:
+    def over(cls, release: Release | StatisticsRelease, piece: Slice) -> Probabilities:
         """Predict over a slice."""
-        points = predicting(lambda: points_of(release, piece.rows)).X
         predicted = predicting(lambda: release.predict_proba(piece.rows))
+        if isinstance(release, StatisticsRelease):
+            unknown = np.full_like(predicted, np.nan)
+            return cls(piece, predicted, unknown, unknown, unknown, unknown)
+        points = predicting(lambda: points_of(release, piece.rows)).X
         lower, upper = probability_limits(release, points)
         inner = probability_limits(release, points, privacy_noise=False)
         inner_lower, inner_upper = (np.clip(edge, lower, upper) for edge in inner)
@@ -130,7 +133,7 @@ class ClassificationDisplay(ReleaseDisplay):
     'probability of y = well'
     """
 
-    release: Release
+    release: Release | StatisticsRelease
     parts: tuple[Probabilities, ...]
     shown: tuple[int, ...]
     together: bool = False
@@ -138,7 +141,7 @@ class ClassificationDisplay(ReleaseDisplay):
     @classmethod
     def of(
         cls,
-        release: Release,
+        release: Release | StatisticsRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -162,6 +165,8 @@ class ClassificationDisplay(ReleaseDisplay):
         ValueError
             If an input or the class is unknown.
         """
+        # Of private inputs there are no limits, which maps and curves of a class are hatched by.
+        apart = apart or isinstance(release, StatisticsRelease)
         pieces = slices_of(release, vary=vary, apart=apart)
         if not has_classes(release):
             raise TypeError("a picture of numbers is drawn by PredictionDisplay")
@@ -172,7 +177,7 @@ class ClassificationDisplay(ReleaseDisplay):
     @classmethod
     def from_release(
         cls,
-        release: Release,
+        release: Release | StatisticsRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -268,7 +273,10 @@ class ClassificationDisplay(ReleaseDisplay):
             for axes, part in zip(panels, self.parts, strict=True):
                 self._draw_shares(axes, part, theme, styles)
             handles = panels[0].get_legend_handles_labels()[0]
-            return [*handles, rug_mark(rows, theme=theme)]
+            marks = [rug_mark(rows, theme=theme)] * (
+                not isinstance(self.release, StatisticsRelease)
+            )
+            return [*handles, *marks]
         (part,) = self.parts
         for axes, number in zip(panels, self.shown, strict=True):
             self._draw_curve(axes, part, number, theme, styles)
@@ -338,6 +346,7 @@ class ClassificationDisplay(ReleaseDisplay):
             theme=theme,
             styles=styles,
         )
+        assert isinstance(self.release, Release)
         likelihood = class_likelihood(self.release.likelihood)
         rates = likelihood.prior_rates(self.release.prior, known_inputs(self.release))
         axes.axhline(rates[number], color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
@@ -402,7 +411,7 @@ def _open_marks() -> list[Patch]:
     ]
 
 
-def _shown(release: Release, *, only: str | None) -> tuple[int, ...]:
+def _shown(release: Release | StatisticsRelease, *, only: str | None) -> tuple[int, ...]:
     names = class_names(release)
     if only is not None:
         if only not in names:

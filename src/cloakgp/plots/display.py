@@ -24,7 +24,7 @@ with extra("plots"):
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cloakgp.release import Release
+    from cloakgp.release import Release, StatisticsRelease
 
 Style = Mapping[str, Any] | None
 # Panels beside each other.
@@ -183,10 +183,10 @@ class ReleaseDisplay(Display):
 
     Attributes
     ----------
-    release : Release
+    release : Release or StatisticsRelease
     """
 
-    release: Release
+    release: Release | StatisticsRelease
 
     @classmethod
     @abstractmethod

@@ -11,7 +11,7 @@ from cloakgp.plots.display import Style
 from cloakgp.plots.figures import title_of
 from cloakgp.plots.slices import Slice, join_frames, predicting, slices_of
 from cloakgp.plots.themes import theme_of
-from cloakgp.release import Release
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.report.columns import has_classes
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -42,7 +42,7 @@ class Quantiles(OverSlice):
     values: Array
 
     @classmethod
-    def over(cls, release: Release, piece: Slice) -> Quantiles:
+    def over(cls, release: Release | StatisticsRelease, piece: Slice) -> Quantiles:
         """Predict over a slice."""
         return cls(piece, predicting(lambda: release.predict_quantile(piece.rows, QUANTILES)))
 
@@ -85,12 +85,14 @@ class FanDisplay(QuantilesDisplay):
     ['x1', 'q_5', 'q_10', 'q_25', 'q_50', 'q_75', 'q_90', 'q_95']
     """
 
-    release: Release
+    release: Release | StatisticsRelease
     parts: tuple[Quantiles, ...]
     unit: str = ""
 
     @classmethod
-    def of(cls, release: Release, *, vary: Sequence[str] = (), unit: str = "") -> Self:
+    def of(
+        cls, release: Release | StatisticsRelease, *, vary: Sequence[str] = (), unit: str = ""
+    ) -> Self:
         """Compute the numbers of a picture, without drawing it.
 
         Parameters

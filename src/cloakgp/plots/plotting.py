@@ -16,7 +16,7 @@ from cloakgp.plots.prediction import PredictionDisplay
 from cloakgp.plots.quantiles import QuantileDisplay
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.release import Release
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.report.columns import has_classes
 from cloakgp.utils.names import PICTURE_KINDS, PictureKind
 
@@ -26,7 +26,7 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
 
     Parameters
     ----------
-    drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
+    drawn : Release, StatisticsRelease, ReleasePlan, Guarantee or MixedGuarantee
     kind : {"prediction", "fan", "calibration"}
         Of a release: predictions, predicted quantiles, or probabilities of classes; quantiles of
         new outputs; or the curve by which these are calibrated.
@@ -56,7 +56,7 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
         return PlanDisplay.of(drawn, **chosen)
     if isinstance(drawn, Guarantee | MixedGuarantee):
         return GuaranteeDisplay.of(drawn, **chosen)
-    if isinstance(drawn, Release) and has_classes(drawn):
+    if isinstance(drawn, Release | StatisticsRelease) and has_classes(drawn):
         return ClassificationDisplay.of(drawn, **chosen)
     if isinstance(drawn, Release) and isinstance(drawn.likelihood, QuantileLikelihood):
         return QuantileDisplay.of(drawn, **chosen)
@@ -70,7 +70,7 @@ def plot(drawn: Any, *, kind: PictureKind = "prediction", ax: Any = None, **chos
 
     Parameters
     ----------
-    drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
+    drawn : Release, StatisticsRelease, ReleasePlan, Guarantee or MixedGuarantee
     kind : {"prediction", "fan", "calibration"}
         As for `display_of`.
     ax : matplotlib.axes.Axes or a sequence of them, optional

@@ -14,7 +14,7 @@ from cloakgp.plots.display import Style, styled
 from cloakgp.plots.figures import add_colour_bar, row_mark, title_of
 from cloakgp.plots.slices import Slice, fill_map, finish_map, join_frames, predicting, slices_of
 from cloakgp.plots.themes import LIGHT, Theme, theme_of
-from cloakgp.release import Published, Release
+from cloakgp.release import Published, Release, StatisticsRelease
 from cloakgp.report.columns import has_classes, what_inputs_are
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -55,7 +55,7 @@ class Predicted(OverSlice):
     new_upper: Array
 
     @classmethod
-    def over(cls, release: Release, piece: Slice) -> Predicted:
+    def over(cls, release: Release | StatisticsRelease, piece: Slice) -> Predicted:
         """Predict over a slice."""
         rows = piece.rows
         lower, upper = predicting(lambda: release.predict_limits(rows))
@@ -100,13 +100,18 @@ class PredictionDisplay(CurvesDisplay):
     ['x1', 'mean', 'sd', 'lower', 'upper', 'new_lower', 'new_upper']
     """
 
-    release: Release
+    release: Release | StatisticsRelease
     parts: tuple[Predicted, ...]
     unit: str = ""
 
     @classmethod
     def of(
-        cls, release: Release, *, vary: Sequence[str] = (), apart: bool = False, unit: str = ""
+        cls,
+        release: Release | StatisticsRelease,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        unit: str = "",
     ) -> Self:
         """Compute the numbers of a picture, without drawing it.
 
@@ -132,14 +137,14 @@ class PredictionDisplay(CurvesDisplay):
         pieces = slices_of(release, vary=vary, apart=apart)
         if has_classes(release):
             raise TypeError("a picture of classes is drawn by ClassificationDisplay")
-        if isinstance(release.likelihood, QuantileLikelihood):
+        if isinstance(release, Release) and isinstance(release.likelihood, QuantileLikelihood):
             raise TypeError("a picture of quantiles is drawn by QuantileDisplay")
         return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
 
     @classmethod
     def from_release(
         cls,
-        release: Release,
+        release: Release | StatisticsRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -241,11 +246,15 @@ class PredictionDisplay(CurvesDisplay):
         unit = f", {self.unit}" if self.unit else ""
         line = Line2D([], [], color="white", linewidth=1.1, label=f"sd of the prediction{unit}")
         line.set_path_effects(halo)
+        if isinstance(self.release, StatisticsRelease):
+            return [line]
         return [row_mark(what_inputs_are(self.release)), line]
 
     def _draw_raw(self, axes: Axes, theme: Theme) -> None:
         """Draw the unshrunk predictions with an sd of their noise, if they are few."""
-        drawn = _raw_predictions(self.release) if self.release.n_inputs == 1 else []
+        release = self.release
+        kept = isinstance(release, Release) and release.n_inputs == 1
+        drawn = _raw_predictions(release) if isinstance(release, Release) and kept else []
         if not drawn:
             return
         X = np.concatenate([raw.X[:, 0] for raw in drawn])

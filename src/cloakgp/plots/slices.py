@@ -20,7 +20,7 @@ from cloakgp.models.latent import components
 from cloakgp.plots.display import Style
 from cloakgp.plots.figures import draw_row_marks, tidy
 from cloakgp.plots.themes import Theme
-from cloakgp.release import Release
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.release.points import UnseenLevelWarning
 from cloakgp.report.columns import keeps_rows
 from cloakgp.report.controls import Control, controls_of, raw_rows
@@ -125,7 +125,7 @@ def join_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def slices_of(
-    release: Release, *, vary: Sequence[str] = (), apart: bool = False
+    release: Release | StatisticsRelease, *, vary: Sequence[str] = (), apart: bool = False
 ) -> tuple[Slice, ...]:
     """Return the slices that a picture of a release shows.
 
@@ -153,9 +153,11 @@ def slices_of(
     >>> [(each.varied[0].name, len(each.rows)) for each in slices_of(model.release_)]
     [('x1', 200)]
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, Release | StatisticsRelease):
         raise TypeError(f"there is no picture of a {type(release).__name__}")
-    if any(isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)):
+    if isinstance(release, Release) and any(
+        isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
+    ):
         raise ValueError("there is no picture of a release whose inputs are boxes")
     controls = controls_of(release)
     named = {each.name: each for each in controls}
@@ -180,7 +182,7 @@ def predicting(predict: Callable[[], Found]) -> Found:
         return predict()
 
 
-def subject_of(release: Release, slices: Sequence[Slice]) -> str:
+def subject_of(release: Release | StatisticsRelease, slices: Sequence[Slice]) -> str:
     """Return the subject of a picture, in words."""
     varied = [shortened(each.label) for piece in slices for each in piece.varied]
     count, output = len(controls_of(release)), shortened(release.output_name)
@@ -190,7 +192,9 @@ def subject_of(release: Release, slices: Sequence[Slice]) -> str:
     return f"{output} from {' and '.join(varied)}"
 
 
-def _curve(release: Release, controls: tuple[Control, ...], control: Control) -> Slice:
+def _curve(
+    release: Release | StatisticsRelease, controls: tuple[Control, ...], control: Control
+) -> Slice:
     grid = _grid(control)
     return Slice(
         varied=(control,),
@@ -201,7 +205,9 @@ def _curve(release: Release, controls: tuple[Control, ...], control: Control) ->
     )
 
 
-def _map(release: Release, controls: tuple[Control, ...], chosen: tuple[Control, ...]) -> Slice:
+def _map(
+    release: Release | StatisticsRelease, controls: tuple[Control, ...], chosen: tuple[Control, ...]
+) -> Slice:
     sides = [np.linspace(*_widened(each), MAP_SIDE) for each in chosen]
     across, up = (side.ravel() for side in np.meshgrid(*sides))
     values = {chosen[0].name: across, chosen[1].name: up}
@@ -219,6 +225,9 @@ def _away(chosen: Sequence[Control], points: Array) -> Array:
     ends = np.array([_widened(each) for each in chosen])
     width = ends[:, 1] - ends[:, 0]
     known = np.unique(np.column_stack([each.known for each in chosen]) / width, axis=0)
+    if not len(known):
+        # Where private rows lie is not known: all of the declared range was asked.
+        return np.zeros(len(points))
     tree = cKDTree(known)
     spacing = np.median(np.asarray(tree.query(known, k=2)[0])[:, 1]) if len(known) > 1 else 0.0
     reach = max(NEAR, NEAR_SPACINGS * float(spacing))
@@ -230,7 +239,9 @@ def _widened(control: Control) -> tuple[float, float]:
     return control.lo - room, control.hi + room
 
 
-def _held(release: Release, controls: Iterable[Control], varied: Sequence[Control]) -> str:
+def _held(
+    release: Release | StatisticsRelease, controls: Iterable[Control], varied: Sequence[Control]
+) -> str:
     others = [each for each in controls if each not in varied]
     told: list[str] = []
     for each in others:
@@ -243,6 +254,10 @@ def _held(release: Release, controls: Iterable[Control], varied: Sequence[Contro
         return ""
     typical = "median" if all(each.kind == "number" for each in others) else "middle"
     of_what = "rows" if keeps_rows(release) else "queried points"
+    if isinstance(release, StatisticsRelease):
+        counted = release.counts is not None
+        typical = "median" if counted else "middle"
+        of_what = "rows, by noisy counts" if counted else "declared ranges"
     return f"at the {typical} of the {of_what}: {', '.join(told)}"
 
 
@@ -366,7 +381,8 @@ def finish_map(axes: Axes, piece: Slice, *, theme: Theme, styles: Mapping[str, S
         ``rows_kw``.
     """
     known = np.column_stack([each.known for each in piece.varied])
-    draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
+    if len(known):
+        draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
     label_inputs(axes, piece, theme=theme)
     write_held(axes, piece, theme=theme)
     tidy(axes, theme=theme)

@@ -55,6 +55,7 @@ from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.formatting import NORMAL_95, amount, short_form
 from cloakgp.utils.markup import html_table
+from cloakgp.utils.pictures import Pictured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ JITTER = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease(SavedRelease, PredictedDistributions):
+class StatisticsRelease(SavedRelease, PredictedDistributions, Pictured):
     """Predictions anywhere in the box, from noisy statistics; a public object.
 
     Attributes
@@ -108,6 +109,8 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
     """
 
     kind = "statistics"
+    # No counts were asked of where outputs lie in their predicted distributions.
+    is_calibrated = False
 
     basis: EigenBasis | BinBasis | CosineBasis
     statistics: Statistics
@@ -259,6 +262,33 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
         inputs = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         shares = coordinates(self.basis.features(inputs) @ self.weights[0], self.points)
         return nearest_probabilities(shares, least=least_probability(len(self.points)))
+
+    def predict_limits(self, X: ArrayLike, *, new_output: bool = False) -> tuple[Array, Array]:
+        """Return limits that hold the curve, or a new output, with 95 %, within the bounds.
+
+        Parameters
+        ----------
+        X, new_output
+            As for `predict`. Those of a new output are those of `predict_interval`.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P,)
+            In output units.
+
+        Raises
+        ------
+        TypeError
+            If outputs are classes.
+        """
+        if self.classes is not None:
+            raise TypeError("outputs are classes: these have probabilities, and no limits")
+        if new_output:
+            lower, upper = self.predict_interval(X, 0.95)
+            return lower, upper
+        mean, sd = self.predict(X, return_std=True)
+        lower, upper = mean - NORMAL_95 * sd, mean + NORMAL_95 * sd
+        return np.clip(lower, *self.bounds), np.clip(upper, *self.bounds)
 
     @property
     def schema(self) -> None:

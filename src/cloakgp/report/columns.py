@@ -55,35 +55,44 @@ def has_classes(release: Release | StatisticsRelease) -> bool:
     return release.likelihood.outputs == "classes"
 
 
-def keeps_rows(release: Release) -> bool:
+def keeps_rows(release: Release | StatisticsRelease) -> bool:
     """Return whether the inputs of all rows are in a release."""
+    if isinstance(release, StatisticsRelease):
+        return False
     strategies = tables_of(release.measurements).values()
     return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
 
 
-def known_inputs(release: Release) -> Array:
+def known_inputs(release: Release | StatisticsRelease) -> Array:
     """Return the inputs of all rows of all tables, each table once, shape (N, D).
 
-    Of tables that are not kept: the query points.
+    Of tables that are not kept: the query points. Of private inputs none is known.
     """
+    if isinstance(release, StatisticsRelease):
+        return np.empty((0, release.n_inputs))
     strategies = tables_of(release.measurements).values()
     return np.vstack(
         [each.X if isinstance(each, DenseStrategy) else each.X_query for each in strategies]
     )
 
 
-def input_ranges(release: Release) -> Array:
-    """Return the least and the greatest of every input, over all tables, shape (2, D)."""
+def input_ranges(release: Release | StatisticsRelease) -> Array:
+    """Return the least and the greatest of every input, over all tables, shape (2, D).
+
+    Of private inputs, the declared ranges.
+    """
+    if isinstance(release, StatisticsRelease):
+        return np.array([release.basis.box.lo, release.basis.box.hi])
     ranges = np.array([each.ranges for each in tables_of(release.measurements).values()])
     return np.array([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)])
 
 
-def what_inputs_are(release: Release) -> str:
+def what_inputs_are(release: Release | StatisticsRelease) -> str:
     """Return the description of `known_inputs` for a legend."""
     return "rows (inputs only)" if keeps_rows(release) else "queried points"
 
 
-def class_names(release: Release) -> tuple[str, ...]:
+def class_names(release: Release | StatisticsRelease) -> tuple[str, ...]:
     """Return the classes as text, in the order of `Release.classes`.
 
     Classes that read alike, such as 1 and "1", are told apart as Python writes them.
@@ -95,6 +104,8 @@ def class_names(release: Release) -> tuple[str, ...]:
     >>> class_names(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     ('0', '1')
     """
+    if isinstance(release, StatisticsRelease):
+        return () if release.classes is None else class_texts(release.classes.labels)
     return class_texts(release.classes)
 
 

@@ -21,7 +21,8 @@ from cloakgp.columns.dates import PERIODS, Date
 from cloakgp.columns.numbers import Boolean, Number
 from cloakgp.columns.places import RADIUS, Place
 from cloakgp.columns.vectors import Vector
-from cloakgp.release import Release
+from cloakgp.models.cosines import CosineBasis
+from cloakgp.release import Release, StatisticsRelease
 from cloakgp.report.columns import input_names, input_ranges, known_inputs
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
@@ -107,12 +108,13 @@ class Control:
         return float(value)
 
 
-def controls_of(release: Release) -> tuple[Control, ...]:
-    """Return the public inputs of a release with their choices, in order.
+def controls_of(release: Release | StatisticsRelease) -> tuple[Control, ...]:
+    """Return the inputs of a release with their choices, in order.
 
     Parameters
     ----------
-    release : Release
+    release : Release or StatisticsRelease
+        Of private inputs, declared ranges, and as typical the median of published counts.
 
     Examples
     --------
@@ -122,6 +124,14 @@ def controls_of(release: Release) -> tuple[Control, ...]:
     [('x1', 0.0, 2.0, 1.0)]
     """
     X, ranges = known_inputs(release), input_ranges(release)
+    if isinstance(release, StatisticsRelease):
+        typical = _medians(release)
+        return tuple(
+            Control(name, name, "number", lo=lo, hi=hi, typical=middle)
+            for name, lo, hi, middle in zip(
+                input_names(release), *ranges.tolist(), typical, strict=True
+            )
+        )
     if release.schema is None:
         return tuple(
             _number(name, column, ends)
@@ -131,6 +141,17 @@ def controls_of(release: Release) -> tuple[Control, ...]:
     for column, start in offsets(release.schema):
         found += _controls(column, X[:, start:], ranges[:, start:])
     return tuple(found)
+
+
+def _medians(release: StatisticsRelease) -> list[float]:
+    """Return the median of each private input, by published counts; else its range's middle."""
+    lo, hi = input_ranges(release)
+    if not isinstance(release.basis, CosineBasis):
+        return [float(middle) for middle in (lo + hi) / 2]
+    return [
+        float(np.interp(0.5, np.cumsum([0.0, *each]), np.linspace(low, high, len(each) + 1)))
+        for low, high, each in zip(lo, hi, release.basis.shares, strict=True)
+    ]
 
 
 def offsets(schema: Schema) -> tuple[tuple[Column, int], ...]:
@@ -148,7 +169,11 @@ def offsets(schema: Schema) -> tuple[tuple[Column, int], ...]:
 
 
 def raw_rows(
-    release: Release, controls: tuple[Control, ...], values: Mapping[str, Any], *, count: int
+    release: Release | StatisticsRelease,
+    controls: tuple[Control, ...],
+    values: Mapping[str, Any],
+    *,
+    count: int,
 ) -> Any:
     """Return raw rows in which some inputs vary, and the others are typical.
 

@@ -10,7 +10,7 @@ from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
-from cloakgp.release import Measurement, Release, StreamedStrategy
+from cloakgp.release import Measurement, Release, StatisticsRelease, StreamedStrategy
 from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
@@ -173,8 +173,10 @@ class NumberWords(OutputWords):
         )
 
 
-def bounds(release: Release) -> tuple[float, float]:
+def bounds(release: Release | StatisticsRelease) -> tuple[float, float]:
     """Return the declared range of one output; of several measurements, their span."""
+    if isinstance(release, StatisticsRelease):
+        return release.bounds
     pairs = np.array(in_output_units(release, declared_bounds(release.measurements)))
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())
 
