@@ -99,6 +99,7 @@ def accuracy_section(release: object) -> Section | None:
     if not found:
         return None
     facts: list[Fact] = []
+    columns = "the inputs" if isinstance(release, StatisticsRelease) else "the public columns"
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
         if one_person := each.for_one_person():
@@ -123,7 +124,7 @@ def accuracy_section(release: object) -> Section | None:
             facts.append(
                 Fact(
                     f"explained{whose}",
-                    f"the public columns explain {_percent(each.share)} of the variation of "
+                    f"{columns} explain {_percent(each.share)} of the variation of "
                     f"{each.output} between people.",
                 )
             )
