@@ -74,6 +74,7 @@ def test_sheets_have_pictures_over_inputs_that_they_do_not_call_public(numbers, 
     page = sheet_html(numbers)
     assert page.count("data:image/svg+xml") == 2
     assert "public column" not in page
+    assert "query points" not in page
     # There is no section on how near predictions of classes come.
     assert "data:image/svg+xml" not in sheet_html(classes)
 

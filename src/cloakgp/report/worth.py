@@ -99,7 +99,9 @@ def accuracy_section(release: object) -> Section | None:
     if not found:
         return None
     facts: list[Fact] = []
-    columns = "the inputs" if isinstance(release, StatisticsRelease) else "the public columns"
+    columns, places = "the public columns", "at the query points"
+    if isinstance(release, StatisticsRelease):
+        columns, places = "the inputs", "all over the declared ranges"
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
         if one_person := each.for_one_person():
@@ -117,7 +119,7 @@ def accuracy_section(release: object) -> Section | None:
                 f"typical error{whose}",
                 f"{amount(each.error, 3)}{before}, of the predicted average of people with "
                 "equal inputs, "
-                "at the query points. It includes the effect of the noise.",
+                f"{places}. It includes the effect of the noise.",
             )
         )
         if each.share is not None:
