@@ -56,7 +56,7 @@ PAGES = {
     "docs/how-to/intervals.md": 4,
     "docs/how-to/long-tails.md": 0,
     "docs/how-to/many-rows.md": 2,
-    "docs/how-to/private-inputs.md": 0,
+    "docs/how-to/private-inputs.md": 1,
     "docs/how-to/public-help.md": 1,
     "docs/how-to/quantiles.md": 1,
     "docs/how-to/reading-show.md": 3,
