@@ -117,6 +117,15 @@ INFERRED = {
     "truths": ([True, False, True], Boolean),
     "text": (["a", "b", "a"], Category),
     "German dates": (["03.02.2020", "28.02.2020"], Date),
+    "months in words": (["1960 Jan", "1960 Feb", "1961 Jan"], Date),
+    "dates without signs": (["20200203", "", "20200228", "20210301", "19991231", "20240229"], Date),
+    "dates as numbers": ([20200203, 20200228, 20210301, 19991231, 20240229], Date),
+    "dates as numbers, with a gap": (
+        [20200203, 20200228, 20210301, 19991231, 20240229, None],
+        Date,
+    ),
+    "numbers of eight digits": ([20200203, 20200228, 20210301, 19991231, 20240230], Number),
+    "few numbers of eight digits": (["20200203", "20200228"], Number),
     "ISO dates": (["2020-02-03", "2020-02-28 10:00"], Date),
     "names of rows": ([f"p{number}" for number in range(60)], Identifier),
     "nothing": ([None, "", "NA"], Identifier),
@@ -225,3 +234,26 @@ def test_schemas_of_others_are_completed_from_public_columns():
     made = schema_from_text(text).complete({"age": [1, None, 9, 5], "job": ["b", "a", "a", None]})
     assert made.columns[0].fill == 5.0
     assert made.columns[1].levels == ("a", "b")
+
+
+def test_a_schema_of_which_nothing_is_used_says_which_columns_were_taken_for_ids():
+    names = [f"p{number}" for number in range(60)]
+    with pytest.raises(ValueError, match=r"used: who, none are taken for ids, or are empty"):
+        infer_schema({"who": names, "none": [""] * 60}, ["who", "none"]).validate()
+    with pytest.raises(ValueError, match="used, and there is none"):
+        Schema(()).validate()
+    many = tuple(Number(f"x{number}") for number in range(10_001))
+    with pytest.raises(ValueError, match="10,000 columns at most, not 10,001"):
+        Schema(many).validate()
+
+
+def test_dates_without_signs_are_days_whatever_holds_them():
+    written = [20200203, 20200228, 20210301, 19991231, 20240229]
+    made = infer_schema({"x": written}, ["x"])
+    days = [
+        (dt.datetime.strptime(str(each), "%Y%m%d") - dt.datetime(1970, 1, 1)).days
+        for each in written
+    ]
+    for cells in (written, list(map(str, written)), pd.Series(written, dtype=float)):
+        np.testing.assert_array_equal(made.encode({"x": cells}).X[:, 0], days)
+    assert schema_from_text(schema_to_text(made)).columns[0].form == "%Y%m%d"

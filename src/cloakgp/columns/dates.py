@@ -28,7 +28,10 @@ FORMS = (
     "%d %B %Y",
     "%b %d, %Y",
     "%Y-%m",
+    *("%b %Y", "%B %Y", "%Y %b", "%Y %B"),
 )
+# Without signs between year, month and day: numbers, unless all of many are dates.
+COMPACT = "%Y%m%d"
 _PATTERN = re.compile(r"(?:%[YymdHIMSfpbBzj]|[-/.:, T]){1,40}")
 
 

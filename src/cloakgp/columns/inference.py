@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cloakgp.columns.base import Column
 from cloakgp.columns.categories import MOST_LEVELS, Category, OrderedCategory
 from cloakgp.columns.cells import Cells, cells_of
-from cloakgp.columns.dates import FORMS, Date
+from cloakgp.columns.dates import COMPACT, FORMS, Date
 from cloakgp.columns.identifiers import Identifier
 from cloakgp.columns.numbers import Boolean, Number
 from cloakgp.columns.places import Place
@@ -30,6 +30,10 @@ NAMING = 0.5
 FEW_ROWS = 20
 # Of different cells of text that decide whether they are dates.
 SAMPLE = 200
+# Of different whole numbers like 20260131, to be told from others: of eight digits, one in thirty
+# is a date by chance.
+FEW_DATES = 5
+COMPACT_DATE = re.compile(r"(1[89]|20)[0-9]{6}")
 
 WORDS = (
     (("true",), ("false",)),
@@ -102,6 +106,9 @@ def _infer(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
         return Date(name).with_cycles([cells], codes=codes)
     if cells.typed == "truths":
         return Boolean(name)
+    compact = _compact_date(name, cells, codes=codes)
+    if compact is not None:
+        return compact.with_cycles([cells], codes=codes)
     if cells.typed == "numbers":
         numbers = cells.numbers().values
         whole = bool((numbers % 1 == 0).all()) if np.isfinite(numbers).all() else False
@@ -171,6 +178,15 @@ def _date(name: str, levels: NDArray[Any]) -> Date | None:
         if read > share:
             best, share = form, read
     return None if best is None else Date(name, form=best)
+
+
+def _compact_date(name: str, cells: Cells, *, codes: frozenset[str]) -> Date | None:
+    """Return the date that whole numbers are if all are like 20260131, of several days."""
+    levels = {text for text in cells.texts().tolist() if text not in codes and text != ""}
+    if len(levels) < FEW_DATES or not all(map(COMPACT_DATE.fullmatch, levels)):
+        return None
+    days, _ = cells_of(sorted(levels)).times(COMPACT)
+    return Date(name, form=COMPACT) if np.isfinite(days).all() else None
 
 
 def _places(

@@ -22,6 +22,8 @@ from cloakgp.utils.arrays import Array, column_names
 
 # That a file may declare.
 MOST_COLUMNS = 10_000
+# So many columns are named in a message.
+SHOWN = 5
 # Of levels that are named in what is said of those not seen before.
 SHOWN_LEVELS = 3
 # That are remembered of a column, however many there are.
@@ -297,13 +299,29 @@ class Schema:
         ------
         ValueError
         """
-        if not self.used or len(self.columns) > MOST_COLUMNS:
-            raise ValueError("a schema needs at least one column that is used, and not too many")
+        if len(self.columns) > MOST_COLUMNS:
+            raise ValueError(
+                f"a schema has {MOST_COLUMNS:,} columns at most, not {len(self.columns):,}"
+            )
+        if not self.used:
+            raise ValueError(self._none_is_used())
         for listed in (self.names, self.sources, tuple(each.name for each in self.columns)):
             if len(set(listed)) < len(listed):
                 raise ValueError("a schema names a column twice")
         for column in self.columns:
             column.validate()
+
+    def _none_is_used(self) -> str:
+        needed = "a schema needs at least one column that is used"
+        if not self.columns:
+            return f"{needed}, and there is none"
+        names = ", ".join(each.name for each in self.columns[:SHOWN])
+        more = f" and {len(self.columns) - SHOWN:,} more" if len(self.columns) > SHOWN else ""
+        return (
+            f"{needed}: {names}{more} are taken for ids, or are empty, and nothing is predicted "
+            "from these. If one is a category, a date or a number after all, declare its kind in a "
+            "schema, or write its cells as such"
+        )
 
 
 def check_sources(table: Any, sources: Iterable[str]) -> None:
