@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cloakgp.models.likelihoods.quantiles import QuantileLikelihood
 from cloakgp.release import Release
 from cloakgp.report.columns import has_classes, input_names, known_inputs
 from cloakgp.report.describe import headline
@@ -55,7 +56,7 @@ def compare_releases(first: Release, second: Release, X: Array | None = None) ->
     Raises
     ------
     ValueError
-        If they are about different columns.
+        If they are about different columns, or about classes or quantiles.
 
     Examples
     --------
@@ -67,6 +68,11 @@ def compare_releases(first: Release, second: Release, X: Array | None = None) ->
     """
     if has_classes(first) or has_classes(second):
         raise ValueError("releases of numbers are compared, and one of these is of classes")
+    if any(isinstance(each.likelihood, QuantileLikelihood) for each in (first, second)):
+        raise ValueError(
+            "releases of numbers are compared, and one of these is of quantiles: compare what both "
+            "predict, q_50 and its limits, say"
+        )
     if input_names(first) != input_names(second) or first.output_name != second.output_name:
         raise ValueError("the releases are about different columns")
     if first.transform != second.transform or first.schema != second.schema:
