@@ -140,3 +140,30 @@ def test_no_error_of_a_logarithm_is_larger_than_its_bounds_allow():
     release = model.fit(X, rng.lognormal(9.0, 1.0, 61)).release_
     [found] = accuracies(release)
     assert found.error <= (1e6 - 1.0) / 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "sure"),
+    [(300, 3.0, "measured the spread"), (800, 10.0, "rests on noisy counts")],
+)
+def test_with_long_tails_the_error_for_one_person_is_said_not_to_count_the_farthest(
+    rows, epsilon, sure
+):
+    """Of one table a few values are far off: the claim is of the others, and says so."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(rows, 1))
+
+    def outputs(X):
+        far = 100.0 * (rng.random(len(X)) < 0.03)
+        return 50 + 3 * np.sin(X[:, 0]) + 2 * rng.normal(size=len(X)) + far
+
+    model = DPGPRegressor(bounds=(0, 500), epsilon=epsilon, gap=0.1, insecure_seed=0)
+    release = model.fit(X, outputs(X)).release_
+    [claimed] = accuracies(release)
+    new = rng.uniform(0, 10, size=(4000, 1))
+    distances = np.abs(release.predict(new) - outputs(new))
+    assert np.sqrt(np.mean(distances**2)) > 1.5 * claimed.new_error
+    assert np.mean(distances < claimed.new_error) > 0.6
+    text = as_text([accuracy_section(release)], width=10_000)
+    assert sure in text
+    assert "How far off a few values are that lie far from all others is not known" in text

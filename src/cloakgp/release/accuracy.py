@@ -28,7 +28,8 @@ class Accuracy:
     error : float
         Typical error of the predicted curve: the root of the mean of its variance.
     new_error : float or None
-        The same, of a new person's own value; None if the release has no estimate.
+        The same, of a new person's own value; None if the release has no estimate. See
+        `cloakgp.Release.typical_errors` for what it is with long tails.
     without : float or None
         As ``error``, before the first question.
     share : float or None

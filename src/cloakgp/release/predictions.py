@@ -121,8 +121,10 @@ class Predictions(PredictedDistributions):
         Returns
         -------
         mean : array of shape (P,)
-            In output units. Of classes, a list of the most probable ones; of equally probable ones,
-            the first. Of quantiles, shape (P, K): those of a new output, in order.
+            In output units. Of numbers that were not transformed it is the posterior mean, which
+            may lie beyond the bounds: `predict_frame` brings it within. Of classes, a list of the
+            most probable ones; of equally probable ones, the first. Of quantiles,
+            shape (P, K): those of a new output, in order.
         std or cov : array
             If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
             row lacks an input without which the schema says that there is no prediction. Of outputs
@@ -256,6 +258,8 @@ class Predictions(PredictedDistributions):
         The root of the expected mean square of its distance from `predict`. Calibrated
         (`is_calibrated`), it goes by the noisy counts, and else by the Gaussian predictive
         distribution. It is what is expected, where calibrated intervals are somewhat cautious.
+        Neither tells how far off those few values are that lie far from all others: with a long
+        tail of these the root mean square of errors may be several times as large.
 
         Parameters
         ----------

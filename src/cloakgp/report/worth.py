@@ -20,6 +20,12 @@ from cloakgp.utils.formatting import NORMAL_95, amount
 
 # Of a box of private inputs: points along a sequence that fills it evenly.
 BOX_POINTS = 256
+# The spread is measured by the logarithm of distances, none of which counts for more than two sds;
+# counts have a last cell, beyond which they do not tell how far values are.
+OF_TAILS = (
+    " How far off a few values are that lie far from all others is not known: with a long tail of "
+    "these, the root mean square of all errors may be several times as large."
+)
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
 
@@ -143,7 +149,10 @@ def accuracy_section(release: object) -> Section | None:
 def _how_sure(release: Release | MultiOutputRelease) -> str:
     """Name the source of the spread between people with the same inputs."""
     if release.is_calibrated:
-        return " That rests on noisy counts of the distances of values from their predictions."
+        return (
+            " That rests on noisy counts of the distances of values from their predictions."
+            f"{OF_TAILS}"
+        )
     if isinstance(release, MultiOutputRelease):
         return (
             " That rests on one spread among people with equal inputs for all outputs, in widths "
@@ -152,10 +161,13 @@ def _how_sure(release: Release | MultiOutputRelease) -> str:
     if release.fitted_prior.scatter is not None:
         return (
             " Questions about parts of the rows measured the spread among people with equal "
-            "inputs, which varies with the inputs."
+            f"inputs, which varies with the inputs.{OF_TAILS}"
         )
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
-        return " One question about all rows measured the spread among people with equal inputs."
+        return (
+            " One question about all rows measured the spread among people with equal inputs."
+            f"{OF_TAILS}"
+        )
     if release.fitted_prior.noise_variance != release.prior.noise_variance:
         return (
             " That is uncertain: the spread between people with the same inputs was not asked, but "
