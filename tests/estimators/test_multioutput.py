@@ -139,13 +139,18 @@ def test_files_that_protect_outputs_apart_are_refused(table, tmp_path, groups):
 def test_stages_leave_less_open_and_cost_the_same():
     X = np.linspace(0, 10, 100)[:, None]
     y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
-    settings = {"delta": 1e-3, "noise": "gaussian", "interval": False, "insecure_seed": 1}
-    staged, at_once = (
-        regressor(epsilon=3.0, stages=stages, **settings).fit(X, y) for stages in ("auto", None)
-    )
-    widths = np.array([60.0, 4.0])
-    errors = [np.square((model.predict(X) - y) / widths).mean() for model in (staged, at_once)]
-    assert errors[0] < 0.7 * errors[1]
+    settings = {"delta": 1e-3, "noise": "gaussian", "interval": False}
+    widths, errors = np.array([60.0, 4.0]), []
+    # One draw of the noise goes either way.
+    for seed in range(3):
+        staged, at_once = (
+            regressor(epsilon=3.0, stages=stages, insecure_seed=seed, **settings).fit(X, y)
+            for stages in ("auto", None)
+        )
+        errors.append(
+            [np.square((model.predict(X) - y) / widths).mean() for model in (staged, at_once)]
+        )
+    assert np.divide(*np.mean(errors, axis=0)) < 0.7
     assert staged.guarantee_.mu == pytest.approx(at_once.guarantee_.mu, rel=1e-4)
     bands = [each.question for each in staged.release_.entries.measurements[1:3]]
     assert all((band.width < 0.9).all() for band in bands)

@@ -33,7 +33,9 @@ def by_questions(part, channel, basis):
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside the release"])
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.drawn])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in KINDS.items() if kind.drawn and kind.latent]
+)
 def test_they_are_the_latent_functions(name, beside):
     release, means, variances, weights = release_of(name), [], [], []
     for part in coefficients(release, beside=beside):

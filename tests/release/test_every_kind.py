@@ -219,6 +219,8 @@ class Kind:
     over_boxes: bool = False
     predicts: bool = True
     drawn: bool = True
+    # Whether a file has the coefficients of its predictions.
+    latent: bool = True
 
 
 # `spent` is how many times μ² of the budget: two visits at the full budget spend it twice.
@@ -256,11 +258,15 @@ KINDS = {
     "many rows, refined and extended": Kind(many_later, spent=3),
     "many rows, two classes": Kind(many_labels),
     "many rows, three classes": Kind(lambda seed: many_labels(seed, THREE, learn="average")),
-    "private inputs": Kind(private_inputs),
-    "private inputs, rows too": Kind(lambda seed: private_inputs(seed, neighbours="add-remove")),
-    "private inputs, classes": Kind(private_labels),
-    "private inputs, three classes": Kind(lambda seed: private_labels(seed, 3)),
-    "private inputs, a declared kernel": Kind(lambda seed: private_inputs(seed, kernel=RBF(2.0))),
+    "private inputs": Kind(private_inputs, latent=False),
+    "private inputs, rows too": Kind(
+        lambda seed: private_inputs(seed, neighbours="add-remove"), latent=False
+    ),
+    "private inputs, classes": Kind(private_labels, latent=False),
+    "private inputs, three classes": Kind(lambda seed: private_labels(seed, 3), latent=False),
+    "private inputs, a declared kernel": Kind(
+        lambda seed: private_inputs(seed, kernel=RBF(2.0)), latent=False
+    ),
     "several outputs": Kind(lambda seed: several(seed, learn=None, noise="gaussian"), drawn=False),
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None, noise="gaussian"), drawn=False

@@ -32,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize
+from scipy import linalg, optimize
 
 from cloakgp.design.bayes import BayesDesign, sharpest_strategy
 from cloakgp.design.explained import CovarianceProduct, evaluate, main_directions
@@ -272,7 +272,12 @@ class _Problem:
             kept = np.where(entries >= share * entries.max(axis=0), strategy, 0.0)
             sums = np.maximum(np.abs(kept).sum(axis=0), np.finfo(np.float64).tiny)
             kept = kept * (budgets / sums)
-            candidate = self.evaluate(kept[kept.any(axis=1)])
+            try:
+                candidate = self.evaluate(kept[kept.any(axis=1)])
+            except linalg.LinAlgError:
+                # Without these entries answers depend on each other, beyond what so little noise
+                # hides.
+                continue
             if point.explained - candidate.explained <= allowed:
                 return candidate
         return point

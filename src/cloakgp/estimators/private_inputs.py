@@ -85,7 +85,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
 
     def plan(
         self,
-        rows: int,
+        n_rows: int,
         *,
         n_inputs: int | None = None,
         epsilons: Sequence[float] | None = None,
@@ -94,7 +94,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
 
         Parameters
         ----------
-        rows : int
+        n_rows : int
             How many there are. Where ``neighbours="add-remove"`` that is private: give a round
             number that is known without the table.
         n_inputs : int, optional
@@ -122,15 +122,15 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         >>> print(model.plan(1000, epsilons=[3.0]))  # doctest: +ELLIPSIS
         expected error: predictions of the average of people with the same inputs are typically ...
         """
-        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-            raise ValueError(f"rows must be a whole number of at least 1, got {rows!r}")
+        if isinstance(n_rows, bool) or not isinstance(n_rows, int | np.integer) or n_rows < 1:
+            raise ValueError(f"n_rows must be a whole number of at least 1, got {n_rows!r}")
         for epsilon in (self.epsilon, *(epsilons or ())):
             check_budget(epsilon, self.delta)
         check_neighbours(self.neighbours)
         box = InputBox.checked(self.input_bounds, n_inputs=n_inputs)
         features, classes = self._planned(box)
         return plan_rows(
-            rows=int(rows),
+            rows=int(n_rows),
             inputs=box.n_inputs,
             features=features,
             epsilon=float(self.epsilon),
