@@ -34,7 +34,8 @@ from cloakgp.privacy.statistics import Neighbours
 from cloakgp.utils.formatting import amount, pair_in_words, percent
 from cloakgp.utils.markup import html_table
 
-# By what factor the expected effect of noise was off at most, on tables that nothing was chosen on.
+# By what factor the expected effect of noise was off at most: of numbers on tables that nothing was
+# chosen on, of classes on those on which `SHARE_OF_LABELS` was.
 FACTOR = 2
 BUDGETS = ("ε", "a guess is right", "expected error", "without noise")
 
