@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,6 +207,21 @@ class RawRows:
     classes: tuple[str, ...] = ()
     decimal: str = "."
     thousands: str = ""
+
+    @classmethod
+    def by_schema(
+        cls, schema: Schema, *, missing_output: str = REFUSE, classes: tuple[str, ...] = ()
+    ) -> Self:
+        """Return rows whose private numbers are written as their public ones are.
+
+        Parameters
+        ----------
+        schema : Schema
+        missing_output : str
+        classes : tuple of str
+        """
+        decimal, thousands = schema.decimal
+        return cls(schema, missing_output, classes, decimal, thousands)
 
     @property
     def drops(self) -> bool:

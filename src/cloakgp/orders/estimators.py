@@ -64,7 +64,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
     """
     order.validate()
     raw = order.source.raw_rows(classes=order.classes)
-    rows = _rows(order, raw).report_to(reporter.rows)
+    rows = rows_of(order.source, raw).report_to(reporter.rows)
     looked = summarise(rows, size=1)
     model = _estimator(order, schema=raw.schema, ranges=looked.ranges)
     query = order.query_table(raw.schema)
@@ -75,7 +75,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
         how.announce()
         exposure = order.source.exposure
         if exposure:
-            rows = _rows(order, _with_number(raw, exposure)).report_to(reporter.rows)
+            rows = rows_of(order.source, _with_number(raw, exposure)).report_to(reporter.rows)
         model.fit_rows(
             rows,
             query,
@@ -84,7 +84,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
             **({"exposure": exposure} if exposure else {}),
         )
     else:
-        people = _people(order, raw)
+        people = people_of(order.source, raw)
         model.fit(
             people.columns,
             pd.Series(
@@ -215,7 +215,7 @@ class _Public:
 
 def _look(order: Order, reporter: Reporter) -> _Public:
     raw = order.source.raw_rows(classes=order.classes)
-    rows = _rows(order, raw).report_to(reporter.rows)
+    rows = rows_of(order.source, raw).report_to(reporter.rows)
     return _Public(
         rows=rows,
         raw=raw,
@@ -284,22 +284,24 @@ def _with_number(raw: RawRows, name: str) -> RawRows:
     return replace(raw, schema=replace(raw.schema, columns=columns))
 
 
-def _rows(order: Order, raw: RawRows) -> FileRows:
+def rows_of(source: SourceTable, raw: RawRows) -> FileRows:
+    """Return the rows of a table, to be read in passes."""
     return FileRows(
-        order.source.path,
-        output=order.source.output,
-        groups=order.source.person or None,
+        source.path,
+        output=source.output,
+        groups=source.person or None,
         raw=raw,
-        table_format=order.source.table_format,
+        table_format=source.table_format,
     )
 
 
-def _people(order: Order, raw: RawRows) -> People:
+def people_of(source: SourceTable, raw: RawRows) -> People:
+    """Return the rows of a table at once, with their private column."""
     return read_people(
-        order.source.path,
+        source.path,
         raw=raw,
-        output=order.source.output,
-        groups=order.source.person or None,
-        exposure=order.source.exposure or None,
-        table_format=order.source.table_format,
+        output=source.output,
+        groups=source.person or None,
+        exposure=source.exposure or None,
+        table_format=source.table_format,
     )

@@ -162,14 +162,7 @@ class SourceTable:
         schema = infer_schema(public, names) if declared is None else declared.complete(public)
         schema.validate()
         check_missing_output(self.missing_output, classes=classes)
-        decimal, thousands = schema.decimal
-        return RawRows(
-            schema=schema,
-            missing_output=self.missing_output,
-            classes=tuple(classes),
-            decimal=decimal,
-            thousands=thousands,
-        )
+        return RawRows.by_schema(schema, missing_output=self.missing_output, classes=tuple(classes))
 
 
 def person_hint(source: SourceTable) -> str:
@@ -240,6 +233,11 @@ class Order:
         if not isinstance(task, Classification):
             return ()
         return tuple(cast("Sequence[str]", task.classes))
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap at which the design stops."""
+        return self.request.gap
 
     def validate(self) -> None:
         """Refuse contradictory options, before any table is read.

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, check_missing_output
 from cloakgp.orders.origin import Origin, with_left_out
-from cloakgp.utils.names import AUTO, DEFAULT_BAND, NoiseChoice
+from cloakgp.utils.names import AUTO, DEFAULT_BAND, DEFAULT_GAP, NoiseChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cloakgp.data import FileRows
     from cloakgp.data.raw import RawRows
     from cloakgp.fitting.visit_plan import VisitPlan
     from cloakgp.orders.progress import Reporter
@@ -67,6 +66,11 @@ class VisitOrder:
     person_ids: str = ""
     earlier: Sequence[Path] = ()
     origin: Origin = field(default_factory=Origin)
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap at which the design stops."""
+        return DEFAULT_GAP
 
     def validate(self) -> None:
         """Refuse contradictory options, before any table is read.
@@ -170,7 +174,7 @@ def plan_visit(order: VisitOrder, *, reporter: Reporter) -> VisitPlan:
     from cloakgp.fitting.visit_plan import plan_visit as plan_of
     from cloakgp.fitting.visits import protects_persons
     from cloakgp.models.summary import summarise
-    from cloakgp.orders.estimators import public_columns
+    from cloakgp.orders.estimators import public_columns, rows_of
     from cloakgp.release import DenseStrategy
 
     order.validate()
@@ -185,7 +189,7 @@ def plan_visit(order: VisitOrder, *, reporter: Reporter) -> VisitPlan:
         if groups is not None:
             settings["groups"] = list(compress(groups, encoded.kept))
     elif order.new_rows:
-        rows = summarise(_file_rows(order, raw, reporter), size=1).count
+        rows = summarise(rows_of(order.source, raw).report_to(reporter.rows), size=1).count
     else:
         rows = known.measurements[0].strategy.n_rows
     return plan_of(
@@ -204,13 +208,15 @@ def _ask_again(order: VisitOrder, reporter: Reporter) -> Release:
     import numpy as np
 
     from cloakgp.fitting.visits import refine
+    from cloakgp.orders.estimators import rows_of
     from cloakgp.release import DenseStrategy
 
     known, raw = order.known, _raw_rows(order)
     queries, settings = _query_points(order), _settings(order, reporter)
     strategy = known.measurements[0].strategy
     if not isinstance(strategy, DenseStrategy):
-        return refine(known, _file_rows(order, raw, reporter), queries, **settings)
+        rows = rows_of(order.source, raw).report_to(reporter.rows)
+        return refine(known, rows, queries, **settings)
     X, private, of_rows, _ = _read(order, raw)
     if not np.array_equal(X, strategy.X):
         raise ValueError(
@@ -224,6 +230,7 @@ def _ask_again(order: VisitOrder, reporter: Reporter) -> Release:
 def _ask_new_rows(order: VisitOrder, reporter: Reporter) -> Release:
     from cloakgp.data.tables import read_person_ids
     from cloakgp.fitting.visits import extend
+    from cloakgp.orders.estimators import rows_of
     from cloakgp.release import DenseStrategy
 
     known, source = order.known, order.source
@@ -235,7 +242,7 @@ def _ask_new_rows(order: VisitOrder, reporter: Reporter) -> Release:
         about["ids"] = [*ids, own]
     queries, settings = _query_points(order), _settings(order, reporter)
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
-        rows = _file_rows(order, raw, reporter)
+        rows = rows_of(source, raw).report_to(reporter.rows)
         made = extend(known, rows, None, queries, **about, **settings)
         return with_left_out(
             made, without_output=rows.without_output, without_inputs=rows.without_inputs
@@ -264,13 +271,8 @@ def _raw_rows(order: VisitOrder) -> RawRows:
         )
         if not schema.plain:
             raise ValueError("the release was made of numbers alone, and the table holds others")
-    decimal, thousands = schema.decimal
-    return RawRows(
-        schema=schema,
-        missing_output=source.missing_output,
-        classes=class_names_of(known),
-        decimal=decimal,
-        thousands=thousands,
+    return RawRows.by_schema(
+        schema, missing_output=source.missing_output, classes=class_names_of(known)
     )
 
 
@@ -296,17 +298,9 @@ def _read(
     order: VisitOrder, raw: RawRows
 ) -> tuple[Array, NDArray[Any], dict[str, Any], dict[str, int]]:
     """Return inputs and outputs of the kept rows, their settings, and how many are left out."""
-    from cloakgp.data.tables import read_people
+    from cloakgp.orders.estimators import people_of
 
-    source = order.source
-    people = read_people(
-        source.path,
-        raw=raw,
-        output=source.output,
-        groups=source.person or None,
-        exposure=source.exposure or None,
-        table_format=source.table_format,
-    )
+    people = people_of(order.source, raw)
     encoded = raw.schema.encode(people.columns)
     of_rows: dict[str, Any] = {}
     if people.groups is not None:
@@ -318,19 +312,6 @@ def _read(
         "without_inputs": len(encoded.kept) - len(encoded.X),
     }
     return encoded.X, people.private[encoded.kept], of_rows, gone
-
-
-def _file_rows(order: VisitOrder, raw: RawRows, reporter: Reporter) -> FileRows:
-    from cloakgp.data import FileRows
-
-    rows = FileRows(
-        order.source.path,
-        output=order.source.output,
-        groups=order.source.person or None,
-        raw=raw,
-        table_format=order.source.table_format,
-    )
-    return rows.report_to(reporter.rows)
 
 
 def _query_points(order: VisitOrder) -> Array | None:
@@ -348,5 +329,6 @@ def _settings(order: VisitOrder, reporter: Reporter) -> dict[str, Any]:
         "delta": order.delta,
         "noise": order.noise,
         "band": order.band,
+        "gap": order.gap,
         "progress": reporter.gap,
     }

@@ -19,29 +19,65 @@ from cloakgp.columns import schema_from_text
 from cloakgp.ledger import schema
 from cloakgp.ledger.accounts import open_content
 from cloakgp.orders import texts
-from cloakgp.orders.options import SourceTable
+from cloakgp.orders.options import Order, SourceTable
 from cloakgp.orders.origin import Origin
 from cloakgp.orders.visits import VisitOrder
 from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING, People
 from cloakgp.release import Release
 from cloakgp.report.columns import public_columns
+from cloakgp.service.context import Service
 from cloakgp.service.database import row_of
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Choices
 from cloakgp.service.models import MadeRelease, Table
-from cloakgp.service.orders import without_path
-from cloakgp.service.settings import Settings
+from cloakgp.service.orders import order_of, without_path
 
 # What a later visit has choices about; all else the release says.
 OF_VISITS = ("epsilon", "delta", "noise", "after", "band", "exposure")
 
 
-def visit_of(
+def asked_of(
+    service: Service,
     session: Session,
     table: Table,
     choices: Choices,
     *,
-    settings: Settings,
+    origin: Origin | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> Order | VisitOrder:
+    """Return the order of a release, or of a later visit where choices name what is known.
+
+    Parameters
+    ----------
+    service : Service
+    session : Session
+        Of the database.
+    table : Table
+    choices : Choices
+    origin, stopped
+        As for `cloakgp.service.orders.order_of`.
+
+    Raises
+    ------
+    InvalidError
+        If the choices make no sense, or the table does not go with the release that is known.
+    NotFoundError
+        If there is no such release.
+    """
+    if choices.after is not None:
+        return visit_of(
+            service, session, table, choices, after=choices.after, origin=origin, stopped=stopped
+        )
+    return order_of(table, choices, settings=service.settings, origin=origin, stopped=stopped)
+
+
+def visit_of(
+    service: Service,
+    session: Session,
+    table: Table,
+    choices: Choices,
+    *,
+    after: int,
     origin: Origin | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> VisitOrder:
@@ -49,13 +85,10 @@ def visit_of(
 
     Parameters
     ----------
-    session : Session
-        Of the database.
-    table : Table
-    choices : Choices
-        With a release that is known.
-    settings, origin, stopped
-        As for `cloakgp.service.orders.order_of`.
+    service, session, table, choices, origin, stopped
+        As for `asked_of`.
+    after : int
+        The release that is known.
 
     Raises
     ------
@@ -71,11 +104,8 @@ def visit_of(
     ]
     if given:
         raise InvalidError(f"a later visit takes these from the release: {', '.join(given)}")
-    assert choices.after is not None
-    row = row_of(session, MadeRelease, choices.after, called="release")
-    known = open_content(content_of(session, row.digest))
-    # Jobs make no other kind.
-    assert isinstance(known, Release)
+    row = row_of(session, MadeRelease, after, called="release")
+    known = opened(service, session, row.digest)
     tables = tables_of(session, row)
     if problem := differs(tables[0], table):
         raise InvalidError(problem)
@@ -100,7 +130,7 @@ def visit_of(
             exposure=choices.exposure,
             missing_output=table.missing_output,
             query=table.query,
-            limits=replace(settings.table_limits, stopped=stopped),
+            limits=replace(service.settings.table_limits, stopped=stopped),
         ),
         epsilon=choices.epsilon,
         delta=choices.delta,
@@ -132,6 +162,20 @@ def people_of(tables: Sequence[Table]) -> People:
     accounts = {table.account for table in tables}
     apart = len(cohorts) == len(tables) and len(accounts) == 1
     return DISJOINT if apart and all(table.cohort for table in tables) else OVERLAPPING
+
+
+def opened(service: Service, session: Session, digest: str) -> Release:
+    """Return a release itself, one of the latest without reading its file again."""
+
+    def load() -> Release:
+        made = open_content(content_of(session, digest))
+        # Jobs make no other kind.
+        assert isinstance(made, Release)
+        return made
+
+    made = service.releases.get(digest, load)
+    assert isinstance(made, Release)
+    return made
 
 
 def content_of(session: Session, digest: str) -> bytes:

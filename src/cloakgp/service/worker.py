@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from cloakgp.ledger.database import TableStore
 from cloakgp.orders import estimators
 from cloakgp.orders.origin import Origin
 from cloakgp.orders.progress import Reporter, State
-from cloakgp.orders.visits import make_visit
+from cloakgp.orders.visits import VisitOrder, make_visit
 from cloakgp.privacy.spending import (
     Budget,
     Charge,
@@ -51,12 +50,10 @@ from cloakgp.service.database import note_event
 from cloakgp.service.messages import Choices
 from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request, Table, now
 from cloakgp.service.operations.jobs import NO_LONGER
-from cloakgp.service.orders import order_of
 from cloakgp.service.people import NamedPeople, SharedPeopleError, check_disjoint, others_of
 from cloakgp.service.settings import Settings
-from cloakgp.service.visits import visit_of
+from cloakgp.service.visits import asked_of
 from cloakgp.utils.formatting import kind_and_place
-from cloakgp.utils.names import DEFAULT_GAP
 from cloakgp.utils.threads import repeated
 
 # Seconds between beats; after so many without one, a process is taken for dead.
@@ -279,7 +276,15 @@ def _make(service: Service, run: JobRun) -> None:
             about = f"job {run.job}: {NO_LONGER}"
             note_event(session, who="service", what="job cancelled", about=about)
         return
-    ask, gap = _asking(service, request, stopped=run.is_stopped)
+    with service.database.reading() as session:
+        order = asked_of(
+            service,
+            session,
+            request.table,
+            Choices.model_validate(request.choices),
+            origin=Origin(purpose=request.purpose, by=request.person.name),
+            stopped=run.is_stopped,
+        )
     _check_people(service, request.table)
     account = service.ledger.account(
         request.table.account,
@@ -287,14 +292,16 @@ def _make(service: Service, run: JobRun) -> None:
         approved_by=request.decided_by or "",
         cohort=request.table.cohort,
     )
-    reporter = Reporter(show=run.report, target=gap)
+    reporter = Reporter(show=run.report, target=order.gap)
 
     def make() -> Release:
         keeper = keeper_in_force()
         assert keeper is not None
         with counted_by(_Gate(keeper, run)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ask(reporter=reporter)
+            if isinstance(order, VisitOrder):
+                return make_visit(order, reporter=reporter)
+            return estimators.make_release(order, reporter=reporter)
 
     with acting_as(request.person.name):
         made = account.publish(make, key=request.key)
@@ -313,22 +320,6 @@ def _make(service: Service, run: JobRun) -> None:
                 )
             )
     run.finish("done")
-
-
-def _asking(
-    service: Service, request: Request, *, stopped: Callable[[], bool]
-) -> tuple[Callable[..., Release], float]:
-    """Return what makes the release of a request, and the gap of its design."""
-    choices, settings = Choices.model_validate(request.choices), service.settings
-    origin = Origin(purpose=request.purpose, by=request.person.name)
-    if choices.after is None:
-        order = order_of(request.table, choices, settings=settings, origin=origin, stopped=stopped)
-        return partial(estimators.make_release, order), order.request.gap
-    with service.database.reading() as session:
-        visit = visit_of(
-            session, request.table, choices, settings=settings, origin=origin, stopped=stopped
-        )
-    return partial(make_visit, visit), DEFAULT_GAP
 
 
 def _check_people(service: Service, table: Table) -> None:

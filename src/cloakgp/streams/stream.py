@@ -658,13 +658,8 @@ class Stream:
         """Return the private outputs of rows."""
         from cloakgp.data.raw import RawRows
 
-        decimal, thousands = schema.decimal
-        raw = RawRows(
-            schema=schema,
-            missing_output=self._missing_output,
-            classes=self._class_names(),
-            decimal=decimal,
-            thousands=thousands,
+        raw = RawRows.by_schema(
+            schema, missing_output=self._missing_output, classes=self._class_names()
         )
         parts = [
             chunk.private(self.declaration.output, raw=raw)[places]

@@ -17,8 +17,8 @@ from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import FactView, PlanRequest, PlanView
 from cloakgp.service.models import Rules, Table
 from cloakgp.service.operations.tables import usable_table
-from cloakgp.service.orders import order_of, without_path
-from cloakgp.service.visits import visit_of
+from cloakgp.service.orders import without_path
+from cloakgp.service.visits import asked_of
 
 
 @operation
@@ -96,14 +96,10 @@ def _plan_visit(order: VisitOrder) -> VisitPlan:
 
 
 def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan | VisitPlan]:
-    settings, planning = work.service.settings, work.service.planning
-    order: Order | VisitOrder
+    planning = work.service.planning
     with work.database.reading() as session:
         table = usable_table(session, request.table)
-        if request.choices.after is None:
-            order = order_of(table, request.choices, settings=settings)
-        else:
-            order = visit_of(session, table, request.choices, settings=settings)
+        order = asked_of(work.service, session, table, request.choices)
 
     def make() -> ReleasePlan | VisitPlan:
         try:

@@ -49,7 +49,7 @@ from cloakgp.service.messages import (
 )
 from cloakgp.service.models import MadeRelease, Table, TablePeople
 from cloakgp.service.operations.tables import view_of_table
-from cloakgp.service.visits import content_of, differs, people_of, tables_of
+from cloakgp.service.visits import content_of, differs, opened, people_of, tables_of
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate
 
@@ -303,17 +303,7 @@ def tables_to_ask(work: Work, release: int) -> list[tuple[TableView, bool]]:
 def open_release(work: Work, release: int) -> Release:
     """Return a release itself."""
     with work.database.reading() as session:
-        digest = _row(session, release).digest
-
-        def load() -> Release:
-            made = open_content(content_of(session, digest))
-            # Jobs make no other kind.
-            assert isinstance(made, Release)
-            return made
-
-        made = work.service.releases.get(digest, load)
-    assert isinstance(made, Release)
-    return made
+        return opened(work.service, session, _row(session, release).digest)
 
 
 def _row(session: Session, release: int) -> MadeRelease:

@@ -25,8 +25,7 @@ from cloakgp.service.models import (
 )
 from cloakgp.service.operations.jobs import NO_LONGER, view_of_job
 from cloakgp.service.operations.tables import usable_table
-from cloakgp.service.orders import order_of
-from cloakgp.service.visits import visit_of
+from cloakgp.service.visits import asked_of
 
 NO_ROOM = "the account's limit leaves no room for this"
 
@@ -52,13 +51,9 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
         If the account's limit, or the analyst's share, leaves no room.
     NotFoundError
     """
-    settings = work.service.settings
     with work.database.reading() as session:
         table = usable_table(session, new.table)
-        if new.choices.after is None:
-            order_of(table, new.choices, settings=settings)
-        else:
-            visit_of(session, table, new.choices, settings=settings)
+        asked_of(work.service, session, table, new.choices)
     choices = new.choices.model_dump(mode="json")
     with work.database.writing() as session:
         rules = lock_rules(session, table.account)
