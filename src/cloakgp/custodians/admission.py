@@ -40,14 +40,15 @@ OF_A_SITE = {
     "answer": re.compile(rf"{_QUESTION}/answers/{_SITE}\.json"),
     "opening": re.compile(rf"{_QUESTION}/openings/{_SITE}\.json"),
 }
-OF_ALL = re.compile(
+# What was agreed, and what came of it.
+_AGREED = (
     rf"{re.escape(PLAN)}|{re.escape(ROSTER)}|{re.escape(RELEASE)}|attempt-{_NUMBER}/members\.json"
+)
+OF_ALL = re.compile(
+    rf"{_AGREED}"
     rf"|attempt-{_NUMBER}/question-{_NUMBER}/({re.escape(REQUEST)}|{re.escape(COMPLETE)})"
 )
-LASTING = re.compile(
-    rf"{re.escape(PLAN)}|{re.escape(ROSTER)}|{re.escape(RELEASE)}|attempt-{_NUMBER}/members\.json"
-    rf"|sites/{_SITE}\.json"
-)
+LASTING = re.compile(rf"{_AGREED}|sites/{_SITE}\.json")
 Kind = Literal["inputs", "member", "answer", "opening"]
 
 

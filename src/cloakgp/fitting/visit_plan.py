@@ -204,7 +204,13 @@ def plan_visit(
     assert isinstance(spent, Guarantee)
     before, after = None, None
     if _can_be_forecast(release) and (X is not None or not new_rows):
-        query, later = _expected(release, X, X_query, people=people, **settings)
+        later = (
+            expect_refinement(release, X_query, **settings)
+            if X is None
+            else expect_extension(release, X, X_query, people=people, **settings)
+        )
+        asked = later.measurements[-1].strategy
+        query = Query(X=asked.X_query, weights=asked.query_weights)
         before, after = (_typical_sd(each, query) for each in (release, later))
     return VisitPlan(
         new_rows=new_rows,
@@ -228,25 +234,6 @@ def _can_be_forecast(release: Release) -> bool:
     return release.likelihood.linear and all(
         isinstance(one.strategy, DenseStrategy) for one in release.measurements
     )
-
-
-def _expected(
-    release: Release,
-    X: Array | None,
-    X_query: Array | None,
-    *,
-    people: People,
-    **settings: Unpack[Settings],
-) -> tuple[Query, Release]:
-    """Return the query points, and the release that is expected."""
-    if X is not None:
-        query = Query(X=X if X_query is None else X_query)
-        return query, expect_extension(release, X, X_query, people=people, **settings)
-    first = release.measurements[0].strategy
-    query = (
-        Query(X=first.X_query, weights=first.query_weights) if X_query is None else Query(X=X_query)
-    )
-    return query, expect_refinement(release, X_query, **settings)
 
 
 def _typical_sd(release: Release, query: Query) -> float:

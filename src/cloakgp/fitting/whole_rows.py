@@ -136,8 +136,11 @@ def release_whole_rows(
         neighbours=neighbours,
         insecure_seed=seeds[0],
     )
-    points = None if classes is None else points_about_mean(counts)
-    centre, sd = middle_and_sd(counts) if points is None else (0.0, sd_of_labels(counts, points))
+    if classes is None:
+        points, (centre, sd) = None, middle_and_sd(counts)
+    else:
+        points, sd = points_and_sd(counts)
+        centre = 0.0
     basis = CosineBasis(
         box=box,
         shares=np.array(
@@ -218,25 +221,18 @@ def places_of(classes: Classes) -> OutputBounds:
     return OutputBounds(-0.5, len(classes.labels) - 0.5)
 
 
-def points_about_mean(counts: ColumnCounts) -> Array:
-    """Return what stands for each class: corners of a simplex, about their mean over rows.
+def points_and_sd(counts: ColumnCounts) -> tuple[Array, float]:
+    """Return what stands for each class, and the sd of these of labels, as noisy counts have it.
 
-    As noisy counts have it; shape (C, C − 1).
+    Corners of a simplex, about their mean over rows, shape (C, C − 1); and the sd along one of
+    their dimensions, on average.
     """
     shares = estimate_class_shares(
         counts.counts[-1], noise_sd=counts.sd_of(-1), rows=counts.expected_rows
     )
     corners = simplex_corners(len(shares))
-    about: Array = corners - shares @ corners
-    return about
-
-
-def sd_of_labels(counts: ColumnCounts, points: Array) -> float:
-    """Return the sd of the points of labels along one of their dimensions, on average."""
-    shares = estimate_class_shares(
-        counts.counts[-1], noise_sd=counts.sd_of(-1), rows=counts.expected_rows
-    )
-    return float(np.sqrt(shares @ np.square(points).sum(axis=1) / points.shape[1]))
+    points: Array = corners - shares @ corners
+    return points, float(np.sqrt(shares @ np.square(points).sum(axis=1) / points.shape[1]))
 
 
 def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:

@@ -253,8 +253,9 @@ class PredictionDisplay(CurvesDisplay):
     def _draw_raw(self, axes: Axes, theme: Theme) -> None:
         """Draw the unshrunk predictions with an sd of their noise, if they are few."""
         release = self.release
-        kept = isinstance(release, Release) and release.n_inputs == 1
-        drawn = _raw_predictions(release) if isinstance(release, Release) and kept else []
+        if not isinstance(release, Release) or release.n_inputs > 1:
+            return
+        drawn = _raw_predictions(release)
         if not drawn:
             return
         X = np.concatenate([raw.X[:, 0] for raw in drawn])

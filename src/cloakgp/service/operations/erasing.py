@@ -91,10 +91,9 @@ def erase_old_files(service: Service) -> int:
     int
         Number of erased files.
     """
-    days = service.settings.keep_days
-    if not days:
+    since, erased = _kept_since(service), []
+    if since is None:
         return 0
-    since, erased = now() - days * DAY, []
     with service.database.writing() as session:
         for upload in session.scalars(select(Upload).where(Upload.created < since)).all():
             path = _path(service, upload)
@@ -120,10 +119,9 @@ def erase_old_exchanges(service: Service) -> int:
     int
         Number of erased files.
     """
-    days = service.settings.keep_days
-    if not days:
+    since, erased = _kept_since(service), 0
+    if since is None:
         return 0
-    since, erased = now() - days * DAY, 0
     made = select(JointFile.request_id).where(JointFile.name == RELEASE, JointFile.created < since)
     over = select(JointRequest.id).where((JointRequest.closed < since) | JointRequest.id.in_(made))
     with service.database.writing() as session:
@@ -143,6 +141,12 @@ def erase_old_exchanges(service: Service) -> int:
             note_event(session, who="service", what="exchanged files erased", about=about)
             erased += len(passing)
     return erased
+
+
+def _kept_since(service: Service) -> int | None:
+    """Return the moment before which files are erased; None if they are kept for ever."""
+    days = service.settings.keep_days
+    return now() - days * DAY if days else None
 
 
 def remove_leftovers(service: Service) -> int:
