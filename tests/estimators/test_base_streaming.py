@@ -12,7 +12,6 @@ from cloakgp.cli import app
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.strategies import MANY_ROWS
 from cloakgp.plots import display_of
-from cloakgp.report.columns import known_inputs
 from cloakgp.report.describe import describe, headline
 
 COUNT = MANY_ROWS + 500
@@ -78,7 +77,7 @@ def test_small_tables_keep_their_rows(tmp_path, table):
     table.head(60).to_csv(tmp_path / "few.csv", index=False)
     to = tmp_path / "few.cloak"
     assert release_command(tmp_path, "few.csv", to=to).exit_code == 0
-    assert len(known_inputs(Release.load(to))) == 60
+    assert len(Release.load(to).known_inputs) == 60
 
 
 def test_an_input_that_never_varies_is_no_hindrance(tmp_path, table):

@@ -20,9 +20,7 @@ from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.models.scatter import Scatter
 from cloakgp.pages import prediction
 from cloakgp.pages.prediction import KERNELS, prediction_html
-from cloakgp.report.columns import has_classes
 from cloakgp.report.controls import controls_of, raw_rows
-from cloakgp.report.outputs import bounds
 
 COUNT = 4
 COVERAGE = 0.8
@@ -59,7 +57,7 @@ def agrees(release, page, *, rtol=1e-8):
     rows = raw_rows(release, controls, named, count=COUNT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        if has_classes(release):
+        if release.class_labels:
             found = page.evaluate("rows => rows.map(Cloak.probabilities)", values.tolist())
             np.testing.assert_allclose(found, release.predict_proba(rows), rtol=rtol)
             return
@@ -86,7 +84,7 @@ def agrees(release, page, *, rtol=1e-8):
     if of_quantiles:
         agree_on_quantiles(told, mean, limits, rtol=rtol)
         return
-    middle = mean if release.likelihood.windowed else np.clip(mean, *bounds(release))
+    middle = mean if release.likelihood.windowed else np.clip(mean, *release.output_range)
     np.testing.assert_allclose([each["middle"] for each in told], middle, rtol=rtol, atol=rtol)
     for name, ends in zip(("curve", "person"), limits, strict=True):
         found = [each[name] for each in told]

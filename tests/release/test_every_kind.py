@@ -52,7 +52,6 @@ from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots import display_of
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.release import StatisticsRelease
-from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import as_text
 from cloakgp.utils.formatting import ceiling
@@ -336,9 +335,9 @@ def those(**wanted):
 
 def predicted(release, points):
     """All numbers that a release predicts."""
-    if isinstance(release, StatisticsRelease) and has_classes(release):
+    if isinstance(release, StatisticsRelease) and release.class_labels:
         return [release.predict_proba(points), *release.weights]
-    if isinstance(release, Release) and has_classes(release):
+    if isinstance(release, Release) and release.class_labels:
         latent = release.predict_latent(points)
         return [release.predict_proba(points), latent.mean, latent.sd]
     if isinstance(release, Release) and isinstance(release.likelihood, QuantileLikelihood):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPClassifier, Release
-from cloakgp.report.columns import class_names, known_inputs
+from cloakgp.report.columns import class_names
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import as_text
 
@@ -76,7 +76,7 @@ def test_declared_rates_are_told_as_declared(classes, rates):
     ]
     assert "learned" not in _facts(release)
     np.testing.assert_allclose(
-        release.likelihood.prior_rates(release.prior, known_inputs(release)), rates, atol=5e-3
+        release.likelihood.prior_rates(release.prior, release.known_inputs), rates, atol=5e-3
     )
 
 
@@ -138,7 +138,7 @@ def test_seeded_noise_is_told_first_and_loudly():
 def test_tables_are_counted(two):
     apart = two.combine(_release(), same_rows=False)
     assert _facts(apart)["rows"] == "40 + 40, in 2 tables"
-    assert len(known_inputs(apart)) == 80
+    assert len(apart.known_inputs) == 80
     assert "2 measurements" in _facts(apart)["composition"]
 
 

@@ -10,10 +10,9 @@ import pytest
 from scipy.stats import norm
 
 from cloakgp import DPGPRegressor, Release
-from cloakgp.report.columns import input_names, known_inputs
+from cloakgp.report.columns import input_names
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import Fact, Section, as_text
-from cloakgp.report.outputs import bounds
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
 
 
@@ -115,14 +114,14 @@ def test_combined_releases_tell_parts_and_total():
     assert facts["rows"] == "40"
     apart = one.combine(other, same_rows=False)
     assert _facts(apart)["rows"] == "40 + 40, in 2 tables"
-    assert len(known_inputs(apart)) == 80
+    assert len(apart.known_inputs) == 80
 
 
 def test_differing_bounds_are_all_told():
     one, other = _release(mean=0.0), _release(bounds=(-1.0, 8.0), mean=0.0)
     other = replace(other, prior=one.prior)
     both = one.combine(other)
-    assert bounds(both) == (-3.0, 8.0)
+    assert both.output_range == (-3.0, 8.0)
     assert "-3 to 3 and -1 to 8" in _facts(both)["height"]
 
 

@@ -8,7 +8,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from test_every_kind import KINDS, release_of
 
 from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
-from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 from cloakgp.report.worth import accuracies, accuracy_section
@@ -85,8 +84,8 @@ def test_typical_errors_of_several_outputs_are_those_of_new_people():
 def test_every_kind_that_predicts_numbers_says_how_well(name):
     release = release_of(name)
     found = accuracies(release)
-    of_classes = (KINDS[name].drawn and has_classes(release)) or (
-        name.startswith("private inputs") and has_classes(release)
+    of_classes = (KINDS[name].drawn and release.class_labels) or (
+        name.startswith("private inputs") and release.class_labels
     )
     if not KINDS[name].predicts or of_classes:
         assert found == ()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         DPGPClassifierPrivateInputs,
         DPGPRegressorPrivateInputs,
     )
-    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+    from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release, StatisticsRelease
 
 MECHANISMS: tuple[Literal["permute-and-flip", "exponential"], ...] = (
     "permute-and-flip",
@@ -448,6 +448,6 @@ def _read(source: SourceTable) -> tuple[People, Encoded, Schema]:
     return people, raw.schema.encode(people.columns), raw.schema
 
 
-def _tell(made: Release | MultiOutputRelease | StatisticsRelease, to: Path) -> None:
+def _tell(made: OneOutputRelease | MultiOutputRelease, to: Path) -> None:
     say(f"  {made.guarantee}")
     say(f"  Another run spends the same again. In words: cloakgp show {to}")

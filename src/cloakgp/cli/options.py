@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from cloakgp.release import MultiOutputRelease, Release, ReleaseFileError, StatisticsRelease
+    from cloakgp.release import (
+        MultiOutputRelease,
+        OneOutputRelease,
+        Release,
+        ReleaseFileError,
+    )
 
 # What --interval may be.
 INTERVALS = "auto", "off"
@@ -121,22 +126,22 @@ def open_release(path: Path) -> Release:
     return release
 
 
-def open_drawn(path: Path) -> Release | StatisticsRelease:
+def open_drawn(path: Path) -> OneOutputRelease:
     """Return the release in a file, of one output and of any inputs; raise as `open_release`."""
-    from cloakgp.release import StatisticsRelease
+    from cloakgp.release import OneOutputRelease
     from cloakgp.release.open import load
 
     release = load(path)
-    return release if isinstance(release, StatisticsRelease) else open_release(path)
+    return release if isinstance(release, OneOutputRelease) else open_release(path)
 
 
-def open_predicting(path: Path) -> Release | MultiOutputRelease | StatisticsRelease:
+def open_predicting(path: Path) -> OneOutputRelease | MultiOutputRelease:
     """Return the release in a file, of any kind that predicts a table; raise as `open_release`."""
-    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+    from cloakgp.release import MultiOutputRelease, OneOutputRelease
     from cloakgp.release.open import load
 
     release = load(path)
-    if not isinstance(release, Release | MultiOutputRelease | StatisticsRelease):
+    if not isinstance(release, OneOutputRelease | MultiOutputRelease):
         raise _wrong_kind(path, release, "it predicts no table")
     return release
 

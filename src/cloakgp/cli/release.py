@@ -85,11 +85,10 @@ def _ask(order: Order) -> Release:
 
 def _tell(made: Release, order: Order, *, to: Path) -> None:
     """Describe the written release, its guarantee and its cost."""
-    from cloakgp.report.columns import has_classes
     from cloakgp.report.describe import describe
     from cloakgp.report.guarantee import stated
 
-    what = "probabilities" if has_classes(made) else "predictions"
+    what = "probabilities" if made.class_labels else "predictions"
     say(f"Wrote {to}: {what} of {order.source.output}, from {made.n_rows:,} rows.", style="green")
     if made.provenance is not None and made.provenance.left_out:
         explain(made.provenance.left_out)

@@ -94,7 +94,6 @@ def plot(
     """
     from cloakgp.plots.figures import figure_bytes, picture_suffix
     from cloakgp.plots.plotting import display_of
-    from cloakgp.report.columns import has_classes
 
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
@@ -105,7 +104,7 @@ def plot(
                 raise ValueError("calibration is of all rows: leave --vary out")
             chosen["vary"] = texts.names(vary)
         if only:
-            if kind != "prediction" or not has_classes(release):
+            if kind != "prediction" or not release.class_labels:
                 raise ValueError("--class goes with predictions of classes, and not with numbers")
             chosen["only"] = only
         target.write(figure_bytes(display_of(release, **chosen).draw(), suffix=suffix))

@@ -9,8 +9,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cloakgp.release import Release, StatisticsRelease
-from cloakgp.report.columns import has_classes
+from cloakgp.release import OneOutputRelease
 from cloakgp.report.controls import DAY_MICROSECONDS, Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
 from cloakgp.utils.extras import extra
@@ -28,7 +27,7 @@ STEPS = 200
 WIDE = {"description_width": "initial"}
 
 
-def explore(release: Release | StatisticsRelease, *, coverage: float = COVERAGE) -> widgets.VBox:
+def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets.VBox:
     """Return sliders for the public inputs of a release, with the prediction below them.
 
     Inputs are kept within those of the rows, or of the query points, or the declared ranges of
@@ -37,7 +36,7 @@ def explore(release: Release | StatisticsRelease, *, coverage: float = COVERAGE)
 
     Parameters
     ----------
-    release : Release or StatisticsRelease
+    release : OneOutputRelease
         Of one output.
     coverage : float
         Of the interval at first, between 0.5 and 0.99.
@@ -67,7 +66,7 @@ def explore(release: Release | StatisticsRelease, *, coverage: float = COVERAGE)
     >>> "lo_90" in box.children[-1].value
     True
     """
-    if not isinstance(release, Release | StatisticsRelease):
+    if not isinstance(release, OneOutputRelease):
         raise TypeError(
             "sliders are for a release of one output: take an entry of `release.entries`, or "
             "`release_` of a fitted estimator"
@@ -78,7 +77,7 @@ def explore(release: Release | StatisticsRelease, *, coverage: float = COVERAGE)
         )
     controls = controls_of(release)
     inputs = [_input(control) for control in controls]
-    chosen = [] if has_classes(release) else [_coverage(coverage)]
+    chosen = [] if release.class_labels else [_coverage(coverage)]
     shown = widgets.HTML()
 
     def tell() -> None:

@@ -24,11 +24,11 @@ from cloakgp.data.formats.delimited import CsvFormat
 from cloakgp.data.limits import UNLIMITED, ReadingLimits
 from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
-from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.release.points import Points, without_prediction
 from cloakgp.release.predictions import sensible_digits
-from cloakgp.report.columns import has_classes, input_names, public_columns
+from cloakgp.report.columns import input_names, public_columns
 from cloakgp.report.controls import rows_outside
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -41,7 +41,7 @@ with extra("tables"):
 if TYPE_CHECKING:
     import pandas as pd
 
-Predicting = Release | MultiOutputRelease | StatisticsRelease
+Predicting = OneOutputRelease | MultiOutputRelease
 
 CHUNK_ROWS = 5000
 PROBABILITY_DIGITS = 4
@@ -52,7 +52,7 @@ class TablePredictions:
 
     Parameters
     ----------
-    release : Release, MultiOutputRelease or StatisticsRelease
+    release : OneOutputRelease or MultiOutputRelease
     at : Path
         The table, or a folder of tables. The private column is not read if it is there.
     spool : binary file
@@ -100,7 +100,7 @@ class TablePredictions:
         chunk_rows: int | None = None,
         limits: ReadingLimits = UNLIMITED,
     ) -> None:
-        classified = not isinstance(release, MultiOutputRelease) and has_classes(release)
+        classified = isinstance(release, OneOutputRelease) and bool(release.class_labels)
         if classified and new_output:
             raise ValueError(
                 "--new-output goes with releases of numbers: classes have probabilities"
@@ -294,7 +294,7 @@ def check_exposure(release: Predicting, asked: DistributionColumns) -> None:
 
     Parameters
     ----------
-    release : Release, MultiOutputRelease or StatisticsRelease
+    release : OneOutputRelease or MultiOutputRelease
     asked : DistributionColumns
         Of the distribution of new outputs.
 

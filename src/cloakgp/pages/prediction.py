@@ -24,7 +24,7 @@ from cloakgp.pages.rendering import POLICY, SCRIPTS, render
 from cloakgp.release import Release
 from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.io.codec import to_tree
-from cloakgp.report.columns import class_names, has_classes
+from cloakgp.report.columns import class_names
 from cloakgp.report.controls import Control, controls_of
 from cloakgp.report.describe import describe, headline
 from cloakgp.utils.arrays import Array
@@ -96,7 +96,7 @@ def prediction_html(release: Release) -> str:
         _check_kernel(part["kernel"])
         if part["noise"] is None:
             raise ValueError("a page cannot tell noise that varies with the inputs: take predict")
-    classes = [printable(name) for name in class_names(release)] if has_classes(release) else None
+    classes = [printable(name) for name in class_names(release)] or None
     described = coefficients | {
         "output": printable(release.output_name),
         "classes": classes,
@@ -108,7 +108,7 @@ def prediction_html(release: Release) -> str:
         title=release.output_name,
         headline=headline(release),
         insecure=release.insecure,
-        classes=has_classes(release),
+        classes=bool(release.class_labels),
         counts=release.likelihood.windowed,
         controls=tuple(enumerate(controls)),
         coverages=COVERAGES,

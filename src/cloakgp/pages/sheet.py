@@ -9,14 +9,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from cloakgp.models.kernels.integral import IntegralRBF
-from cloakgp.models.latent import components
-from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.pages.rendering import POLICY, render
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plotting import display_of
-from cloakgp.release import Published, Release, StatisticsRelease
-from cloakgp.report.columns import has_classes
+from cloakgp.release import OneOutputRelease, Published
 from cloakgp.report.describe import Describable, describe, headline
 from cloakgp.report.worth import accuracies
 
@@ -44,7 +40,7 @@ def sheet_html(release: Describable) -> str:
         pictures=_pictures(release),
         bands=bool(accuracies(release)),
         quantiles=_of_quantiles(release),
-        input="private input" if isinstance(release, StatisticsRelease) else "public column",
+        input=_what_inputs_are(release),
         middle="median" if getattr(release, "transform", None) is not None else "average",
         policy=POLICY,
     )
@@ -52,13 +48,7 @@ def sheet_html(release: Describable) -> str:
 
 def _pictures(release: Describable) -> tuple[str, ...]:
     """Return pictures as data: images that run nothing, for any names in them."""
-    if not isinstance(release, Release | StatisticsRelease) or (
-        isinstance(release, StatisticsRelease) and has_classes(release)
-    ):
-        return ()
-    if isinstance(release, Release) and any(
-        isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
-    ):
+    if not isinstance(release, OneOutputRelease) or release.has_box_inputs:
         return ()
     # Quantiles are never maps.
     chosen: dict[str, Any] = {} if _of_quantiles(release) else {"apart": True}
@@ -69,5 +59,10 @@ def _pictures(release: Describable) -> tuple[str, ...]:
     )
 
 
+def _what_inputs_are(release: Describable) -> str:
+    private = isinstance(release, OneOutputRelease) and release.private_inputs
+    return "private input" if private else "public column"
+
+
 def _of_quantiles(release: Describable) -> bool:
-    return isinstance(release, Release) and isinstance(release.likelihood, QuantileLikelihood)
+    return isinstance(release, OneOutputRelease) and release.of_quantiles

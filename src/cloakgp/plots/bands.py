@@ -15,9 +15,8 @@ from cloakgp.plots.themes import theme_of
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release import DenseStrategy, Measurement, Release
-from cloakgp.report.columns import asked_output, has_classes, what_inputs_are
+from cloakgp.report.columns import asked_output, what_inputs_are
 from cloakgp.report.controls import Control, controls_of
-from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import amount, percent
@@ -106,7 +105,7 @@ class BandsDisplay(ReleaseDisplay):
         ValueError
             If there is no such input.
         """
-        if not isinstance(release, Release) or has_classes(release):
+        if not isinstance(release, Release) or release.class_labels:
             raise TypeError("there is a picture of bands of releases about numbers alone")
         numbers = {each.name: each for each in controls_of(release) if each.kind == "number"}
         chosen = vary if vary is not None else next(iter(numbers), "")
@@ -234,6 +233,6 @@ def _stage(release: Release, measurement: Measurement) -> StageBands:
         return StageBands(share, question.lower, question.upper, "around predictions")
     assert isinstance(question, OutputBounds)
     lo, hi = question.lo, question.hi
-    whole = release.transform is not None or (lo, hi) == bounds(release)
+    whole = release.transform is not None or (lo, hi) == release.output_range
     named = "the bounds" if whole else "the interval found"
     return StageBands(share, np.full(len(X), lo), np.full(len(X), hi), named)

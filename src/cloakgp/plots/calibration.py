@@ -17,7 +17,7 @@ from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import DASHES, tidy, title_of
 from cloakgp.plots.slices import shortened
 from cloakgp.plots.themes import theme_of
-from cloakgp.release import Release, StatisticsRelease
+from cloakgp.release import OneOutputRelease, Release
 from cloakgp.report.columns import asked_output
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -100,7 +100,7 @@ class CalibrationDisplay(ReleaseDisplay):
     curves: tuple[CalibrationCurve, ...]
 
     @classmethod
-    def of(cls, release: Release | StatisticsRelease) -> Self:
+    def of(cls, release: OneOutputRelease) -> Self:
         """Compute the numbers of a picture, without drawing it.
 
         Parameters
@@ -114,10 +114,10 @@ class CalibrationDisplay(ReleaseDisplay):
         ValueError
             If it is not calibrated.
         """
-        if not isinstance(release, Release | StatisticsRelease):
+        if not isinstance(release, OneOutputRelease):
             raise TypeError(f"there is no picture of calibration of a {type(release).__name__}")
-        known = None if isinstance(release, StatisticsRelease) else release.calibrated_by
-        if known is None or isinstance(release, StatisticsRelease):
+        known = release.calibrated_by
+        if known is None or not isinstance(release, Release):
             raise ValueError(
                 "this release is not calibrated: no noisy counts tell where outputs lie in their "
                 "predicted distributions"

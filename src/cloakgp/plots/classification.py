@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.models.likelihoods.classes import class_likelihood
 from cloakgp.plots.curves import Band, OverSlice, draw_curve, draw_line, finish_curve
 from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import (
@@ -35,10 +34,8 @@ from cloakgp.plots.slices import (
     write_held,
 )
 from cloakgp.plots.themes import Theme, theme_of
-from cloakgp.release import Release, StatisticsRelease
-from cloakgp.release.points import points_of
-from cloakgp.release.posterior.intervals import probability_limits
-from cloakgp.report.columns import class_names, has_classes, known_inputs, what_inputs_are
+from cloakgp.release import OneOutputRelease
+from cloakgp.report.columns import class_names, what_inputs_are
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -81,17 +78,17 @@ class Probabilities(OverSlice):
     inner_upper: Array
 
     @classmethod
-    def over(cls, release: Release | StatisticsRelease, piece: Slice) -> Probabilities:
+    def over(cls, release: OneOutputRelease, piece: Slice) -> Probabilities:
         """Predict over a slice."""
-        predicted = predicting(lambda: release.predict_proba(piece.rows))
-        if isinstance(release, StatisticsRelease):
+        rows = piece.rows
+        predicted = predicting(lambda: release.predict_proba(rows))
+        limits = predicting(lambda: release.probability_limits(rows))
+        inner = predicting(lambda: release.probability_limits(rows, privacy_noise=False))
+        if limits is None or inner is None:
             unknown = np.full_like(predicted, np.nan)
             return cls(piece, predicted, unknown, unknown, unknown, unknown)
-        points = predicting(lambda: points_of(release, piece.rows)).X
-        lower, upper = probability_limits(release, points)
-        inner = probability_limits(release, points, privacy_noise=False)
-        inner_lower, inner_upper = (np.clip(edge, lower, upper) for edge in inner)
-        return cls(piece, predicted, lower, upper, inner_lower, inner_upper)
+        inner_lower, inner_upper = (np.clip(edge, *limits) for edge in inner)
+        return cls(piece, predicted, *limits, inner_lower, inner_upper)
 
     def includes_half(self, number: int, *, privacy_noise: bool) -> NDArray[np.bool_]:
         """Return where the limits of a class leave it open."""
@@ -133,7 +130,7 @@ class ClassificationDisplay(ReleaseDisplay):
     'probability of y = well'
     """
 
-    release: Release | StatisticsRelease
+    release: OneOutputRelease
     parts: tuple[Probabilities, ...]
     shown: tuple[int, ...]
     together: bool = False
@@ -141,7 +138,7 @@ class ClassificationDisplay(ReleaseDisplay):
     @classmethod
     def of(
         cls,
-        release: Release | StatisticsRelease,
+        release: OneOutputRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -166,9 +163,9 @@ class ClassificationDisplay(ReleaseDisplay):
             If an input or the class is unknown.
         """
         # Of private inputs there are no limits, which maps and curves of a class are hatched by.
-        apart = apart or isinstance(release, StatisticsRelease)
+        apart = apart or release.private_inputs
         pieces = slices_of(release, vary=vary, apart=apart)
-        if not has_classes(release):
+        if not release.class_labels:
             raise TypeError("a picture of numbers is drawn by PredictionDisplay")
         parts = tuple(Probabilities.over(release, each) for each in pieces)
         together = apart or len(parts) > 1
@@ -177,7 +174,7 @@ class ClassificationDisplay(ReleaseDisplay):
     @classmethod
     def from_release(
         cls,
-        release: Release | StatisticsRelease,
+        release: OneOutputRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -273,9 +270,7 @@ class ClassificationDisplay(ReleaseDisplay):
             for axes, part in zip(panels, self.parts, strict=True):
                 self._draw_shares(axes, part, theme, styles)
             handles = panels[0].get_legend_handles_labels()[0]
-            marks = [rug_mark(rows, theme=theme)] * (
-                not isinstance(self.release, StatisticsRelease)
-            )
+            marks = [] if self.release.private_inputs else [rug_mark(rows, theme=theme)]
             return [*handles, *marks]
         (part,) = self.parts
         for axes, number in zip(panels, self.shown, strict=True):
@@ -346,10 +341,9 @@ class ClassificationDisplay(ReleaseDisplay):
             theme=theme,
             styles=styles,
         )
-        assert isinstance(self.release, Release)
-        likelihood = class_likelihood(self.release.likelihood)
-        rates = likelihood.prior_rates(self.release.prior, known_inputs(self.release))
-        axes.axhline(rates[number], color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
+        rates = self.release.prior_rates
+        if rates is not None:
+            axes.axhline(rates[number], color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
         self._finish_curve(axes, part, theme, styles)
         write_held(axes, part.piece, theme=theme)
         axes.set_ylabel(self.label(number), **theme.words)
@@ -411,7 +405,7 @@ def _open_marks() -> list[Patch]:
     ]
 
 
-def _shown(release: Release | StatisticsRelease, *, only: str | None) -> tuple[int, ...]:
+def _shown(release: OneOutputRelease, *, only: str | None) -> tuple[int, ...]:
     names = class_names(release)
     if only is not None:
         if only not in names:

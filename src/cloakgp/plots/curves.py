@@ -23,7 +23,6 @@ from cloakgp.plots.slices import (
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.release import Release
 from cloakgp.report.columns import what_inputs_are
-from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -117,7 +116,7 @@ class CurvesDisplay(ReleaseDisplay):
         if len(panels) == 1:
             write_held(panels[0], self.parts[0].piece, theme=theme)
         handles = list(panels[0].get_legend_handles_labels()[0])
-        if _draw_bounds(panels, bounds(self.release), theme):
+        if _draw_bounds(panels, self.release.output_range, theme):
             handles.append(
                 Line2D([], [], color=theme.pale, linewidth=0.9, linestyle=DASHES, label="bounds")
             )

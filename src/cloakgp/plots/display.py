@@ -24,7 +24,7 @@ with extra("plots"):
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cloakgp.release import Release, StatisticsRelease
+    from cloakgp.release import OneOutputRelease
 
 Style = Mapping[str, Any] | None
 # Panels beside each other.
@@ -183,10 +183,10 @@ class ReleaseDisplay(Display):
 
     Attributes
     ----------
-    release : Release or StatisticsRelease
+    release : OneOutputRelease
     """
 
-    release: Release | StatisticsRelease
+    release: OneOutputRelease
 
     @classmethod
     @abstractmethod

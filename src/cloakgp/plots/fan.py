@@ -11,8 +11,7 @@ from cloakgp.plots.display import Style
 from cloakgp.plots.figures import title_of
 from cloakgp.plots.slices import Slice, join_frames, predicting, slices_of
 from cloakgp.plots.themes import theme_of
-from cloakgp.release import Release, StatisticsRelease
-from cloakgp.report.columns import has_classes
+from cloakgp.release import OneOutputRelease
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -42,7 +41,7 @@ class Quantiles(OverSlice):
     values: Array
 
     @classmethod
-    def over(cls, release: Release | StatisticsRelease, piece: Slice) -> Quantiles:
+    def over(cls, release: OneOutputRelease, piece: Slice) -> Quantiles:
         """Predict over a slice."""
         return cls(piece, predicting(lambda: release.predict_quantile(piece.rows, QUANTILES)))
 
@@ -85,14 +84,12 @@ class FanDisplay(QuantilesDisplay):
     ['x1', 'q_5', 'q_10', 'q_25', 'q_50', 'q_75', 'q_90', 'q_95']
     """
 
-    release: Release | StatisticsRelease
+    release: OneOutputRelease
     parts: tuple[Quantiles, ...]
     unit: str = ""
 
     @classmethod
-    def of(
-        cls, release: Release | StatisticsRelease, *, vary: Sequence[str] = (), unit: str = ""
-    ) -> Self:
+    def of(cls, release: OneOutputRelease, *, vary: Sequence[str] = (), unit: str = "") -> Self:
         """Compute the numbers of a picture, without drawing it.
 
         Parameters
@@ -112,7 +109,7 @@ class FanDisplay(QuantilesDisplay):
             If an input is unknown, or inputs are boxes.
         """
         pieces = slices_of(release, vary=vary, apart=True)
-        if has_classes(release):
+        if release.class_labels:
             raise TypeError("quantiles are of numbers: classes have probabilities")
         return cls(release, tuple(Quantiles.over(release, each) for each in pieces), unit)
 

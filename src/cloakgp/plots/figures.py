@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.plots.themes import Theme, theme_of
-from cloakgp.release import Release, StatisticsRelease
+from cloakgp.release import OneOutputRelease
 from cloakgp.report.describe import headline
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -43,7 +43,7 @@ def new_figure(*, width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout=layout)
 
 
-def title_of(release: Release | StatisticsRelease, subject: str) -> str:
+def title_of(release: OneOutputRelease, subject: str) -> str:
     """Return the title of a picture: its subject, and the guarantee.
 
     Parameters

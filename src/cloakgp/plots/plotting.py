@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from cloakgp.fitting.release_plan import ReleasePlan
-from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots.calibration import CalibrationDisplay
 from cloakgp.plots.classification import ClassificationDisplay
 from cloakgp.plots.display import Display
@@ -16,8 +15,7 @@ from cloakgp.plots.prediction import PredictionDisplay
 from cloakgp.plots.quantiles import QuantileDisplay
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.release import Release, StatisticsRelease
-from cloakgp.report.columns import has_classes
+from cloakgp.release import OneOutputRelease, Release
 from cloakgp.utils.names import PICTURE_KINDS, PictureKind
 
 
@@ -26,7 +24,7 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
 
     Parameters
     ----------
-    drawn : Release, StatisticsRelease, ReleasePlan, Guarantee or MixedGuarantee
+    drawn : OneOutputRelease, ReleasePlan, Guarantee or MixedGuarantee
     kind : {"prediction", "fan", "calibration"}
         Of a release: predictions, predicted quantiles, or probabilities of classes; quantiles of
         new outputs; or the curve by which these are calibrated.
@@ -56,9 +54,9 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
         return PlanDisplay.of(drawn, **chosen)
     if isinstance(drawn, Guarantee | MixedGuarantee):
         return GuaranteeDisplay.of(drawn, **chosen)
-    if isinstance(drawn, Release | StatisticsRelease) and has_classes(drawn):
+    if isinstance(drawn, OneOutputRelease) and drawn.class_labels:
         return ClassificationDisplay.of(drawn, **chosen)
-    if isinstance(drawn, Release) and isinstance(drawn.likelihood, QuantileLikelihood):
+    if isinstance(drawn, Release) and drawn.of_quantiles:
         return QuantileDisplay.of(drawn, **chosen)
     return PredictionDisplay.of(drawn, **chosen)
 
@@ -70,7 +68,7 @@ def plot(drawn: Any, *, kind: PictureKind = "prediction", ax: Any = None, **chos
 
     Parameters
     ----------
-    drawn : Release, StatisticsRelease, ReleasePlan, Guarantee or MixedGuarantee
+    drawn : OneOutputRelease, ReleasePlan, Guarantee or MixedGuarantee
     kind : {"prediction", "fan", "calibration"}
         As for `display_of`.
     ax : matplotlib.axes.Axes or a sequence of them, optional

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots.curves import Band, CurvesDisplay, OverSlice, draw_curve
 from cloakgp.plots.display import Style, styled
 from cloakgp.plots.figures import add_colour_bar, row_mark, title_of
 from cloakgp.plots.slices import Slice, fill_map, finish_map, join_frames, predicting, slices_of
 from cloakgp.plots.themes import LIGHT, Theme, theme_of
-from cloakgp.release import Published, Release, StatisticsRelease
-from cloakgp.report.columns import has_classes, what_inputs_are
+from cloakgp.release import OneOutputRelease, Published, Release
+from cloakgp.report.columns import what_inputs_are
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -55,7 +54,7 @@ class Predicted(OverSlice):
     new_upper: Array
 
     @classmethod
-    def over(cls, release: Release | StatisticsRelease, piece: Slice) -> Predicted:
+    def over(cls, release: OneOutputRelease, piece: Slice) -> Predicted:
         """Predict over a slice."""
         rows = piece.rows
         lower, upper = predicting(lambda: release.predict_limits(rows))
@@ -100,14 +99,14 @@ class PredictionDisplay(CurvesDisplay):
     ['x1', 'mean', 'sd', 'lower', 'upper', 'new_lower', 'new_upper']
     """
 
-    release: Release | StatisticsRelease
+    release: OneOutputRelease
     parts: tuple[Predicted, ...]
     unit: str = ""
 
     @classmethod
     def of(
         cls,
-        release: Release | StatisticsRelease,
+        release: OneOutputRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -135,16 +134,16 @@ class PredictionDisplay(CurvesDisplay):
             If an input is unknown, or inputs are boxes.
         """
         pieces = slices_of(release, vary=vary, apart=apart)
-        if has_classes(release):
+        if release.class_labels:
             raise TypeError("a picture of classes is drawn by ClassificationDisplay")
-        if isinstance(release, Release) and isinstance(release.likelihood, QuantileLikelihood):
+        if release.of_quantiles:
             raise TypeError("a picture of quantiles is drawn by QuantileDisplay")
         return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
 
     @classmethod
     def from_release(
         cls,
-        release: Release | StatisticsRelease,
+        release: OneOutputRelease,
         *,
         vary: Sequence[str] = (),
         apart: bool = False,
@@ -246,7 +245,7 @@ class PredictionDisplay(CurvesDisplay):
         unit = f", {self.unit}" if self.unit else ""
         line = Line2D([], [], color="white", linewidth=1.1, label=f"sd of the prediction{unit}")
         line.set_path_effects(halo)
-        if isinstance(self.release, StatisticsRelease):
+        if self.release.private_inputs:
             return [line]
         return [row_mark(what_inputs_are(self.release)), line]
 

@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from cloakgp.models.kernels.integral import IntegralRBF
-from cloakgp.models.latent import components
 from cloakgp.plots.display import Style
 from cloakgp.plots.figures import draw_row_marks, tidy
 from cloakgp.plots.themes import Theme
-from cloakgp.release import Release, StatisticsRelease
+from cloakgp.release import OneOutputRelease
 from cloakgp.release.points import UnseenLevelWarning
-from cloakgp.report.columns import keeps_rows
 from cloakgp.report.controls import Control, controls_of, raw_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -125,7 +122,7 @@ def join_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def slices_of(
-    release: Release | StatisticsRelease, *, vary: Sequence[str] = (), apart: bool = False
+    release: OneOutputRelease, *, vary: Sequence[str] = (), apart: bool = False
 ) -> tuple[Slice, ...]:
     """Return the slices that a picture of a release shows.
 
@@ -153,11 +150,9 @@ def slices_of(
     >>> [(each.varied[0].name, len(each.rows)) for each in slices_of(model.release_)]
     [('x1', 200)]
     """
-    if not isinstance(release, Release | StatisticsRelease):
+    if not isinstance(release, OneOutputRelease):
         raise TypeError(f"there is no picture of a {type(release).__name__}")
-    if isinstance(release, Release) and any(
-        isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
-    ):
+    if release.has_box_inputs:
         raise ValueError("there is no picture of a release whose inputs are boxes")
     controls = controls_of(release)
     named = {each.name: each for each in controls}
@@ -182,7 +177,7 @@ def predicting(predict: Callable[[], Found]) -> Found:
         return predict()
 
 
-def subject_of(release: Release | StatisticsRelease, slices: Sequence[Slice]) -> str:
+def subject_of(release: OneOutputRelease, slices: Sequence[Slice]) -> str:
     """Return the subject of a picture, in words."""
     varied = [shortened(each.label) for piece in slices for each in piece.varied]
     count, output = len(controls_of(release)), shortened(release.output_name)
@@ -192,9 +187,7 @@ def subject_of(release: Release | StatisticsRelease, slices: Sequence[Slice]) ->
     return f"{output} from {' and '.join(varied)}"
 
 
-def _curve(
-    release: Release | StatisticsRelease, controls: tuple[Control, ...], control: Control
-) -> Slice:
+def _curve(release: OneOutputRelease, controls: tuple[Control, ...], control: Control) -> Slice:
     grid = _grid(control)
     return Slice(
         varied=(control,),
@@ -206,7 +199,7 @@ def _curve(
 
 
 def _map(
-    release: Release | StatisticsRelease, controls: tuple[Control, ...], chosen: tuple[Control, ...]
+    release: OneOutputRelease, controls: tuple[Control, ...], chosen: tuple[Control, ...]
 ) -> Slice:
     sides = [np.linspace(*_widened(each), MAP_SIDE) for each in chosen]
     across, up = (side.ravel() for side in np.meshgrid(*sides))
@@ -239,9 +232,7 @@ def _widened(control: Control) -> tuple[float, float]:
     return control.lo - room, control.hi + room
 
 
-def _held(
-    release: Release | StatisticsRelease, controls: Iterable[Control], varied: Sequence[Control]
-) -> str:
+def _held(release: OneOutputRelease, controls: Iterable[Control], varied: Sequence[Control]) -> str:
     others = [each for each in controls if each not in varied]
     told: list[str] = []
     for each in others:
@@ -252,13 +243,11 @@ def _held(
         told.append(text)
     if not told:
         return ""
-    typical = "median" if all(each.kind == "number" for each in others) else "middle"
-    of_what = "rows" if keeps_rows(release) else "queried points"
-    if isinstance(release, StatisticsRelease):
-        counted = release.counts is not None
-        typical = "median" if counted else "middle"
-        of_what = "rows, by noisy counts" if counted else "declared ranges"
-    return f"at the {typical} of the {of_what}: {', '.join(told)}"
+    where = release.where_typical
+    if any(each.kind != "number" for each in others):
+        # Levels have no median.
+        where = where.replace("median", "middle", 1)
+    return f"at the {where}: {', '.join(told)}"
 
 
 def _grid(control: Control) -> Array:

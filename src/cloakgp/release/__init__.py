@@ -5,6 +5,7 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.io.bundle import ReleaseFileError
 from cloakgp.release.measurement import Measurement, Published
+from cloakgp.release.one_output import OneOutputRelease
 from cloakgp.release.posterior.mixture import LatentPrediction, WeightedPrior
 from cloakgp.release.release import Release
 from cloakgp.release.several_outputs import MultiOutputRelease
@@ -19,6 +20,7 @@ __all__ = [
     "LatentPrediction",
     "Measurement",
     "MultiOutputRelease",
+    "OneOutputRelease",
     "Published",
     "Release",
     "ReleaseFileError",

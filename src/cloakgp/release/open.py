@@ -7,11 +7,11 @@ from pathlib import Path
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.io.bundle import MOST_SHOWN, ReleaseFileError, kind_of
 
-OpenedRelease = Release | MultiOutputRelease | StatisticsRelease | NoisyHistogram
+OpenedRelease = OneOutputRelease | MultiOutputRelease | NoisyHistogram
 CLASSES: tuple[type[OpenedRelease], ...] = (
     Release,
     MultiOutputRelease,

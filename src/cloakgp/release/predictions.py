@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakgp.columns.schema import Schema
 from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
 from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.distribution_columns import DistributionColumns, quantile_column
-from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.measurement import Measurement, declared_bounds
 from cloakgp.release.new_outputs import (
     NewCounts,
@@ -25,6 +23,7 @@ from cloakgp.release.new_outputs import (
     central,
     restore,
 )
+from cloakgp.release.one_output import OneOutputRelease
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
 from cloakgp.utils.arrays import Array
@@ -35,7 +34,6 @@ from cloakgp.utils.names import ESTIMATES, Estimate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cloakgp.release.calibration import Calibration
     from cloakgp.release.margins import Margins
 
 # Significant digits of what is shown of a spread.
@@ -44,13 +42,11 @@ DIGITS = 3
 LIMITS = 0.95
 
 
-class Predictions(PredictedDistributions):
+class Predictions(OneOutputRelease):
     """All predictions of a release; the release has their basis."""
 
     if TYPE_CHECKING:
 
-        @property
-        def calibrated_by(self) -> Calibration | None: ...  # noqa: D102
         @property
         def margins(self) -> Margins | None: ...  # noqa: D102
         @property
@@ -60,20 +56,9 @@ class Predictions(PredictedDistributions):
         @property
         def classes(self) -> tuple[ClassLabel, ...]: ...  # noqa: D102
         @property
-        def input_names(self) -> Sequence[str]: ...  # noqa: D102
-        @property
-        def n_inputs(self) -> int: ...  # noqa: D102
-        @property
-        def schema(self) -> Schema | None: ...  # noqa: D102
-        @property
         def transform(self) -> OutputTransform | None: ...  # noqa: D102
         @property
         def _mixture(self) -> Mixture: ...
-
-    @property
-    def is_calibrated(self) -> bool:
-        """Whether intervals, quantiles and probabilities go by noisy counts of outputs."""
-        return self.calibrated_by is not None
 
     @overload
     def predict(

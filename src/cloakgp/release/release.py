@@ -11,7 +11,10 @@ import numpy as np
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.kernels.integral import IntegralRBF
+from cloakgp.models.latent import components
 from cloakgp.models.likelihoods import NUMBERS, Likelihood, QuantileLikelihood
+from cloakgp.models.likelihoods.classes import class_likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.cohorts import (
@@ -38,24 +41,32 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io.bundle import Store
-from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.margins import DAMAGED as DAMAGED_MARGINS
 from cloakgp.release.margins import Margins
-from cloakgp.release.measurement import Measurement, Published, merge_measurements, tables_of
+from cloakgp.release.measurement import (
+    Measurement,
+    Published,
+    declared_bounds,
+    merge_measurements,
+    tables_of,
+)
+from cloakgp.release.points import points_of
 from cloakgp.release.posterior.dense import Posterior
+from cloakgp.release.posterior.intervals import probability_limits
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.predictions import Predictions
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.public_rows import PublicRows
+from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.passes import Passes
-from cloakgp.utils.pictures import Pictured
 
 
 @dataclass(frozen=True, eq=False)
-class Release(SavedRelease, Predictions, Pictured):
+class Release(Predictions):
     """Predictions anywhere, from noisy answers about private outputs; a public object.
 
     It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no
@@ -130,6 +141,7 @@ class Release(SavedRelease, Predictions, Pictured):
     """
 
     kind = "one output"
+    private_inputs = False
 
     prior: ExactPrior | SparsePrior
     measurements: tuple[Measurement, ...]
@@ -199,6 +211,95 @@ class Release(SavedRelease, Predictions, Pictured):
         if classes is None:
             raise TypeError(f"outputs are {self.likelihood.outputs}, and there are no classes")
         return classes.labels
+
+    @property
+    def class_labels(self) -> tuple[ClassLabel, ...]:
+        """The declared classes in their order; empty if outputs are no classes."""
+        return self.classes if self.likelihood.outputs == "classes" else ()
+
+    @property
+    def of_quantiles(self) -> bool:
+        """Whether it is about quantiles of outputs, and not about their mean."""
+        return isinstance(self.likelihood, QuantileLikelihood)
+
+    @property
+    def has_box_inputs(self) -> bool:
+        """Whether inputs are boxes that outputs are averages over."""
+        return any(isinstance(part, IntegralRBF) for part in components(self.prior.kernel))
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """The declared range of the output, in output units; of several tables, their span."""
+        pairs = np.array(self.in_output_units(declared_bounds(self.measurements)))
+        return float(pairs[:, 0].min()), float(pairs[:, 1].max())
+
+    def in_output_units(self, pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        """Return ranges of asked values in output units.
+
+        Parameters
+        ----------
+        pairs : sequence of (float, float)
+        """
+        transform = self.transform
+        if transform is None:
+            return list(pairs)
+        inner = np.clip(transform.inverse(np.array(pairs)), *transform.bounds)
+        return [
+            transform.bounds if pair == transform.ends else (float(lo), float(hi))
+            for pair, (lo, hi) in zip(pairs, inner, strict=True)
+        ]
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the inputs of all rows are in the release."""
+        strategies = tables_of(self.measurements).values()
+        return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
+
+    @property
+    def known_inputs(self) -> Array:
+        """Inputs of all rows of all tables, each table once, shape (n, D).
+
+        Of tables that are not kept, the query points.
+        """
+        strategies = tables_of(self.measurements).values()
+        return np.vstack(
+            [each.X if isinstance(each, DenseStrategy) else each.X_query for each in strategies]
+        )
+
+    @property
+    def input_ranges(self) -> Array:
+        """The least and the greatest of every input, over all tables, shape (2, D)."""
+        ranges = np.array([each.ranges for each in tables_of(self.measurements).values()])
+        return np.array([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)])
+
+    @property
+    def typical_inputs(self) -> Array:
+        """The median of every input of `known_inputs`, shape (D,)."""
+        return np.asarray(np.median(self.known_inputs, axis=0), dtype=np.float64)
+
+    @property
+    def where_typical(self) -> str:
+        """What `typical_inputs` are the medians of, in words."""
+        return "median of the rows" if self.keeps_rows else "median of the queried points"
+
+    @property
+    def prior_rates(self) -> Array | None:
+        """The probability of each class before any answer, over `known_inputs`, shape (C,)."""
+        if not self.class_labels:
+            return None
+        return class_likelihood(self.likelihood).prior_rates(self.prior, self.known_inputs)
+
+    def probability_limits(
+        self, X: Any, *, privacy_noise: bool = True
+    ) -> tuple[Array, Array] | None:
+        """Return 95 % limits of the probability of every class, each (P, C).
+
+        Parameters
+        ----------
+        X, privacy_noise
+            As for `cloakgp.release.posterior.intervals.probability_limits`; X may be a table.
+        """
+        return probability_limits(self, points_of(self, X).X, privacy_noise=privacy_noise)
 
     def published(self, measurement: int = 0) -> Published:
         """Return the raw predictions of one measurement at its queried points.
@@ -605,8 +706,7 @@ class Release(SavedRelease, Predictions, Pictured):
         >>> model.release_.accuracy().output
         'y'
         """
-        classified = self.likelihood.outputs == "classes"
-        if classified or isinstance(self.likelihood, QuantileLikelihood):
+        if self.class_labels or self.of_quantiles:
             return None
         points = np.vstack([one.strategy.X_query for one in self.measurements])
         mean, sd = self.predict(points, return_std=True)

@@ -40,13 +40,13 @@ from cloakgp.models.simplex import coordinates, least_probability, nearest_proba
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import compose
 from cloakgp.privacy.column_counts import ColumnCounts
-from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.privacy.residuals import Residuals
 from cloakgp.privacy.statistics import Neighbours, Statistics
+from cloakgp.release.accuracy import Accuracy
 from cloakgp.release.distribution_columns import DistributionColumns
-from cloakgp.release.distributions import PredictedDistributions
-from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.new_outputs import NewNumbers
+from cloakgp.release.one_output import OneOutputRelease
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.predictions import class_columns
 from cloakgp.release.provenance import Provenance
@@ -55,7 +55,6 @@ from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.formatting import NORMAL_95, amount, short_form
 from cloakgp.utils.markup import html_table
-from cloakgp.utils.pictures import Pictured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,10 +64,12 @@ ITERATIONS, TOLERANCE = 100, 1e-8
 SMALLEST_VARIATION = 1e-12
 # Of the prior covariance of the weights, so that it can be inverted.
 JITTER = 1e-9
+# Of the box: points along a sequence that fills it evenly.
+BOX_POINTS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease(SavedRelease, PredictedDistributions, Pictured):
+class StatisticsRelease(OneOutputRelease):
     """Predictions anywhere in the box, from noisy statistics; a public object.
 
     Attributes
@@ -109,8 +110,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions, Pictured):
     """
 
     kind = "statistics"
-    # No counts were asked of where outputs lie in their predicted distributions.
-    is_calibrated = False
+    private_inputs = True
 
     basis: EigenBasis | BinBasis | CosineBasis
     statistics: Statistics
@@ -149,6 +149,60 @@ class StatisticsRelease(SavedRelease, PredictedDistributions, Pictured):
         """The declared range of the output."""
         return self.statistics.bounds if self.counts is None else self.counts.bounds
 
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """The declared range of the output."""
+        return self.bounds
+
+    @property
+    def class_labels(self) -> tuple[ClassLabel, ...]:
+        """The declared classes in their order; empty if outputs are no classes."""
+        return () if self.classes is None else self.classes.labels
+
+    @property
+    def input_ranges(self) -> Array:
+        """The declared ranges of the inputs, shape (2, D)."""
+        return np.array([self.basis.box.lo, self.basis.box.hi], dtype=np.float64)
+
+    @property
+    def typical_inputs(self) -> Array:
+        """The median of each input by published counts, or its range's middle, shape (D,)."""
+        lo, hi = self.input_ranges
+        if not isinstance(self.basis, CosineBasis):
+            return np.asarray((lo + hi) / 2)
+        shares = zip(lo, hi, self.basis.shares, strict=True)
+        return np.array(
+            [
+                np.interp(0.5, np.cumsum([0.0, *each]), np.linspace(low, high, len(each) + 1))
+                for low, high, each in shares
+            ]
+        )
+
+    @property
+    def where_typical(self) -> str:
+        """What `typical_inputs` are the middles of, in words."""
+        if self.counts is None:
+            return "middle of the declared ranges"
+        return "median of the rows, by noisy counts"
+
+    def accuracy(self) -> Accuracy | None:
+        """Return the accuracy of predictions all over the box, by their own estimate.
+
+        None of classes.
+        """
+        if self.classes is not None:
+            return None
+        lo, hi = self.input_ranges
+        # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).
+        ratio = 2.0
+        for _ in range(60):
+            ratio = (1 + ratio) ** (1 / (len(lo) + 1))
+        steps = np.arange(1, BOX_POINTS + 1)[:, None] * ratio ** -np.arange(1.0, len(lo) + 1)
+        points = lo + (hi - lo) * (steps % 1.0)
+        mean, sd = self.predict(points, return_std=True)
+        _, new_sd = self.predict(points, return_std=True, new_output=True)
+        return Accuracy.expected("the output", mean, sd, new_sd)
+
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Posterior mean (M,) and covariance (M, M) of w given all that was published.
@@ -178,9 +232,6 @@ class StatisticsRelease(SavedRelease, PredictedDistributions, Pictured):
         return self.basis.box.n_inputs
 
     @overload
-    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Any: ...
-
-    @overload
     def predict(
         self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
     ) -> tuple[Array, Array]: ...
@@ -189,6 +240,9 @@ class StatisticsRelease(SavedRelease, PredictedDistributions, Pictured):
     def predict(
         self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
     ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Any: ...
 
     def predict(
         self,

@@ -8,7 +8,7 @@ from cloakgp.models.likelihoods.classes import ClassLikelihood, class_likelihood
 from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Measurement, Release, WeightedPrior
 from cloakgp.release.io.codec import to_tree
-from cloakgp.report.columns import class_names, known_inputs
+from cloakgp.report.columns import class_names
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     approximation,
@@ -157,7 +157,7 @@ def _queried(release: Release) -> Array:
 
 
 def _rates(release: Release, prior: WeightedPrior) -> str:
-    rates = class_likelihood(prior.likelihood).prior_rates(prior.prior, known_inputs(release))
+    rates = class_likelihood(prior.likelihood).prior_rates(prior.prior, release.known_inputs)
     named = zip(class_names(release), rates, strict=True)
     return ", ".join(f"{name} = {amount(rate, 2)}" for name, rate in named)
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-
 from cloakgp.columns import Schema
-from cloakgp.release import DenseStrategy, Release, StatisticsRelease
-from cloakgp.release.measurement import tables_of
+from cloakgp.release import OneOutputRelease, Release
 from cloakgp.release.predictions import class_texts
-from cloakgp.utils.arrays import Array
 
 # What answers are about, where outputs were transformed.
 TRANSFORMED = {"log": "the logarithm", "logit": "the log odds", "root": "√(count + 3/8)"}
@@ -48,52 +44,13 @@ def public_columns(release: Tabular) -> tuple[str, ...]:
     return input_names(release) if release.schema is None else release.schema.sources
 
 
-def has_classes(release: Release | StatisticsRelease) -> bool:
-    """Return whether a release is about classes."""
-    if isinstance(release, StatisticsRelease):
-        return release.classes is not None
-    return release.likelihood.outputs == "classes"
+def what_inputs_are(release: OneOutputRelease) -> str:
+    """Return the description of the inputs that a release holds, for a legend."""
+    return "rows (inputs only)" if release.keeps_rows else "queried points"
 
 
-def keeps_rows(release: Release | StatisticsRelease) -> bool:
-    """Return whether the inputs of all rows are in a release."""
-    if isinstance(release, StatisticsRelease):
-        return False
-    strategies = tables_of(release.measurements).values()
-    return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
-
-
-def known_inputs(release: Release | StatisticsRelease) -> Array:
-    """Return the inputs of all rows of all tables, each table once, shape (N, D).
-
-    Of tables that are not kept: the query points. Of private inputs none is known.
-    """
-    if isinstance(release, StatisticsRelease):
-        return np.empty((0, release.n_inputs))
-    strategies = tables_of(release.measurements).values()
-    return np.vstack(
-        [each.X if isinstance(each, DenseStrategy) else each.X_query for each in strategies]
-    )
-
-
-def input_ranges(release: Release | StatisticsRelease) -> Array:
-    """Return the least and the greatest of every input, over all tables, shape (2, D).
-
-    Of private inputs, the declared ranges.
-    """
-    if isinstance(release, StatisticsRelease):
-        return np.array([release.basis.box.lo, release.basis.box.hi])
-    ranges = np.array([each.ranges for each in tables_of(release.measurements).values()])
-    return np.array([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)])
-
-
-def what_inputs_are(release: Release | StatisticsRelease) -> str:
-    """Return the description of `known_inputs` for a legend."""
-    return "rows (inputs only)" if keeps_rows(release) else "queried points"
-
-
-def class_names(release: Release | StatisticsRelease) -> tuple[str, ...]:
-    """Return the classes as text, in the order of `Release.classes`.
+def class_names(release: OneOutputRelease) -> tuple[str, ...]:
+    """Return the classes as text, in order; of numbers none.
 
     Classes that read alike, such as 1 and "1", are told apart as Python writes them.
 
@@ -104,9 +61,7 @@ def class_names(release: Release | StatisticsRelease) -> tuple[str, ...]:
     >>> class_names(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     ('0', '1')
     """
-    if isinstance(release, StatisticsRelease):
-        return () if release.classes is None else class_texts(release.classes.labels)
-    return class_texts(release.classes)
+    return class_texts(release.class_labels)
 
 
 def asked_output(release: Release) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cloakgp.models.likelihoods.quantiles import QuantileLikelihood
 from cloakgp.release import Release
-from cloakgp.report.columns import has_classes, input_names, known_inputs
+from cloakgp.report.columns import input_names
 from cloakgp.report.describe import headline
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.measurements import root_mean_square
@@ -66,7 +66,7 @@ def compare_releases(first: Release, second: Release, X: Array | None = None) ->
     >>> float(compare_releases(release, release).apart.max())
     0.0
     """
-    if has_classes(first) or has_classes(second):
+    if first.class_labels or second.class_labels:
         raise ValueError("releases of numbers are compared, and one of these is of classes")
     if any(isinstance(each.likelihood, QuantileLikelihood) for each in (first, second)):
         raise ValueError(
@@ -78,7 +78,7 @@ def compare_releases(first: Release, second: Release, X: Array | None = None) ->
     if first.transform != second.transform or first.schema != second.schema:
         raise ValueError("the releases have different schemas or transforms")
     if X is None:
-        X = np.unique(np.vstack([known_inputs(first), known_inputs(second)]), axis=0)
+        X = np.unique(np.vstack([first.known_inputs, second.known_inputs]), axis=0)
     one, other = first.predict_latent(X), second.predict_latent(X)
     scale = np.maximum(one.sd, other.sd)
     distance = np.abs(one.mean - other.mean)

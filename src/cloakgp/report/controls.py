@@ -21,9 +21,8 @@ from cloakgp.columns.dates import PERIODS, Date
 from cloakgp.columns.numbers import Boolean, Number
 from cloakgp.columns.places import RADIUS, Place
 from cloakgp.columns.vectors import Vector
-from cloakgp.models.cosines import CosineBasis
-from cloakgp.release import Release, StatisticsRelease
-from cloakgp.report.columns import input_names, input_ranges, known_inputs
+from cloakgp.release import OneOutputRelease, Release
+from cloakgp.report.columns import input_names
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
 
@@ -108,12 +107,12 @@ class Control:
         return float(value)
 
 
-def controls_of(release: Release | StatisticsRelease) -> tuple[Control, ...]:
+def controls_of(release: OneOutputRelease) -> tuple[Control, ...]:
     """Return the inputs of a release with their choices, in order.
 
     Parameters
     ----------
-    release : Release or StatisticsRelease
+    release : OneOutputRelease
         Of private inputs, declared ranges, and as typical the median of published counts.
 
     Examples
@@ -123,35 +122,19 @@ def controls_of(release: Release | StatisticsRelease) -> tuple[Control, ...]:
     >>> [(each.name, each.lo, each.hi, each.typical) for each in controls_of(model.release_)]
     [('x1', 0.0, 2.0, 1.0)]
     """
-    X, ranges = known_inputs(release), input_ranges(release)
-    if isinstance(release, StatisticsRelease):
-        typical = _medians(release)
-        return tuple(
-            Control(name, name, "number", lo=lo, hi=hi, typical=middle)
-            for name, lo, hi, middle in zip(
-                input_names(release), *ranges.tolist(), typical, strict=True
-            )
-        )
+    X, ranges = release.known_inputs, release.input_ranges
     if release.schema is None:
+        found_by_name = zip(
+            input_names(release), X.T, ranges.T, release.typical_inputs, strict=True
+        )
         return tuple(
-            _number(name, column, ends)
-            for name, column, ends in zip(input_names(release), X.T, ranges.T, strict=True)
+            _number(name, column, ends, typical=middle)
+            for name, column, ends, middle in found_by_name
         )
     found: list[Control] = []
     for column, start in offsets(release.schema):
         found += _controls(column, X[:, start:], ranges[:, start:])
     return tuple(found)
-
-
-def _medians(release: StatisticsRelease) -> list[float]:
-    """Return the median of each private input, by published counts; else its range's middle."""
-    lo, hi = input_ranges(release)
-    if not isinstance(release.basis, CosineBasis):
-        return [float(middle) for middle in (lo + hi) / 2]
-    return [
-        float(np.interp(0.5, np.cumsum([0.0, *each]), np.linspace(low, high, len(each) + 1)))
-        for low, high, each in zip(lo, hi, release.basis.shares, strict=True)
-    ]
 
 
 def offsets(schema: Schema) -> tuple[tuple[Column, int], ...]:
@@ -169,7 +152,7 @@ def offsets(schema: Schema) -> tuple[tuple[Column, int], ...]:
 
 
 def raw_rows(
-    release: Release | StatisticsRelease,
+    release: OneOutputRelease,
     controls: tuple[Control, ...],
     values: Mapping[str, Any],
     *,
@@ -206,8 +189,17 @@ def raw_rows(
     return cells
 
 
-def _number(name: str, column: Array, ends: Array, *, label: str = "", unit: str = "") -> Control:
+def _number(
+    name: str,
+    column: Array,
+    ends: Array,
+    *,
+    label: str = "",
+    unit: str = "",
+    typical: float | None = None,
+) -> Control:
     lo, hi = float(ends[0]), float(ends[1])
+    middle = np.median(column) if typical is None else typical
     return Control(
         name=name,
         label=label or name,
@@ -215,8 +207,8 @@ def _number(name: str, column: Array, ends: Array, *, label: str = "", unit: str
         unit=unit,
         lo=lo,
         hi=hi,
-        typical=float(np.clip(np.median(column), lo, hi)),
-        whole=bool((column == np.round(column)).all()) and hi - lo >= 2,
+        typical=float(np.clip(middle, lo, hi)),
+        whole=len(column) > 0 and bool((column == np.round(column)).all()) and hi - lo >= 2,
         known=column,
     )
 
@@ -343,7 +335,7 @@ def rows_outside(release: Release, X: Array) -> dict[str, tuple[int, float, floa
     >>> rows_outside(model.release_, np.array([[300.0], [1.0]]))
     {'x1': (1, 0.0, 2.0)}
     """
-    ranges = input_ranges(release)
+    ranges = release.input_ranges
     if release.schema is None:
         places = list(zip(input_names(release), range(release.n_inputs), strict=True))
     else:

@@ -38,8 +38,6 @@ from cloakgp.report.classification import ClassWords
 from cloakgp.report.clipped import how_many_outside
 from cloakgp.report.columns import (
     input_names,
-    input_ranges,
-    keeps_rows,
     public_columns,
 )
 from cloakgp.report.counts import CountWords
@@ -223,7 +221,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     names = ", ".join(public_columns(release))
     inputs = (
         f"the inputs ({names}), which are in this file row by row"
-        if keeps_rows(release)
+        if release.keeps_rows
         else f"the inputs ({names}), of which this file holds ranges, cluster centres and sums"
     )
     return (
@@ -265,7 +263,7 @@ def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
 def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     strategies = tables_of(release.measurements).values()
     sizes = [f"{strategy.n_rows:,}" for strategy in strategies]
-    ranges = zip(input_names(release), input_ranges(release).T, strict=True)
+    ranges = zip(input_names(release), release.input_ranges.T, strict=True)
     plain = {name: f"{amount(low, 4)} to {amount(high, 4)}" for name, (low, high) in ranges}
     told = plain if release.schema is None else _raw_columns(release.schema, plain)
     gone = "" if release.provenance is None else release.provenance.left_out
@@ -274,7 +272,7 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             "rows",
             " + ".join(sizes)
             + f", in {len(sizes)} tables" * (len(sizes) > 1)
-            + ", none of which is in the file" * (not keeps_rows(release))
+            + ", none of which is in the file" * (not release.keeps_rows)
             + (f". {gone}" if gone else ""),
         ),
         *(Fact(name, text) for name, text in told.items()),
@@ -319,7 +317,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     called = release.output_names or [f"output {number + 1}" for number in range(count)]
     measurements = entries.measurements
     grouped = all(of_people(measurement.strategy, count=count) for measurement in measurements)
-    kept = "in this file row by row" if keeps_rows(entries) else "not in this file row by row"
+    kept = "in this file row by row" if entries.keeps_rows else "not in this file row by row"
     noise = []
     for number, measurement in enumerate(measurements):
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
@@ -335,7 +333,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             Fact(f"answers{ordinal}", answered),
             Fact(f"design{ordinal}", NumberWords().describe_design(measurement, in_widths)),
         ]
-    ranges = input_ranges(entries)[:, :-1]
+    ranges = entries.input_ranges[:, :-1]
     return (
         Section(
             "Protection",

@@ -10,7 +10,7 @@ from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
-from cloakgp.release import Measurement, Release, StatisticsRelease, StreamedStrategy
+from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
@@ -83,7 +83,7 @@ class NumberWords(OutputWords):
 
     def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
         """Name the protected values."""
-        lo, hi = bounds(release)
+        lo, hi = release.output_range
         others = "these were any others" if grouped else "that value were any other"
         return (
             f"{unit}. The published values would be almost as likely if {others} from "
@@ -158,8 +158,8 @@ class NumberWords(OutputWords):
 
     def declared(self, release: Release) -> str:
         """State the declared range of the private column."""
-        stated = _ranges(in_output_units(release, declared_bounds(release.measurements)))
-        asked = _ranges(in_output_units(release, _asked_bounds(release)))
+        stated = _ranges(release.in_output_units(declared_bounds(release.measurements)))
+        asked = _ranges(release.in_output_units(_asked_bounds(release)))
         taken = (
             f" Everything was asked of {asked_output(release)}."
             if release.transform is not None
@@ -171,28 +171,6 @@ class NumberWords(OutputWords):
             f"private; declared to lie in {stated}{found}; values outside were clipped"
             f"{', uncounted' * (not counted)}.{taken}"
         )
-
-
-def bounds(release: Release | StatisticsRelease) -> tuple[float, float]:
-    """Return the declared range of one output; of several measurements, their span."""
-    if isinstance(release, StatisticsRelease):
-        return release.bounds
-    pairs = np.array(in_output_units(release, declared_bounds(release.measurements)))
-    return float(pairs[:, 0].min()), float(pairs[:, 1].max())
-
-
-def in_output_units(
-    release: Release, pairs: list[tuple[float, float]]
-) -> list[tuple[float, float]]:
-    """Return ranges of asked values in output units."""
-    transform = release.transform
-    if transform is None:
-        return pairs
-    inner = np.clip(transform.inverse(np.array(pairs)), *transform.bounds)
-    return [
-        transform.bounds if pair == transform.ends else (float(lo), float(hi))
-        for pair, (lo, hi) in zip(pairs, inner, strict=True)
-    ]
 
 
 def _asked_bounds(release: Release) -> list[tuple[float, float]]:

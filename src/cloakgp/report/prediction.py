@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cloakgp.release import Release
-from cloakgp.report.columns import input_names, input_ranges
+from cloakgp.report.columns import input_names
 from cloakgp.report.facts import Fact
 from cloakgp.utils.formatting import amount
 
@@ -101,7 +101,7 @@ def slope_of(release: Release) -> float:
     """
     trend = release.prior.trend
     assert trend is not None
-    low, high = input_ranges(release)
+    low, high = release.input_ranges
     ends = np.tile((low + high) / 2, (2, 1))
     ends[:, trend.column] = low[trend.column], high[trend.column]
     if not ends[1, trend.column] > ends[0, trend.column]:

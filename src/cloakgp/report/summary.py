@@ -32,7 +32,7 @@ from cloakgp.release.bands import ROW_QUESTIONS
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.open import OpenedRelease
-from cloakgp.report.columns import has_classes, input_names, input_ranges, keeps_rows
+from cloakgp.report.columns import input_names
 from cloakgp.report.controls import offsets
 from cloakgp.report.describe import describe, of_people
 from cloakgp.report.guarantee import right_guess
@@ -110,7 +110,7 @@ def _facts(release: object) -> dict[str, Any]:
 @_facts.register
 def _of_release(release: Release) -> dict[str, Any]:
     likelihood = release.likelihood
-    kind = "classes" if has_classes(release) else "numbers"
+    kind = "classes" if release.class_labels else "numbers"
     if isinstance(likelihood, QuantileLikelihood):
         kind = "quantiles"
     elif isinstance(likelihood, CountLikelihood):
@@ -129,7 +129,7 @@ def _of_release(release: Release) -> dict[str, Any]:
                 else None,
             )
         ],
-        "inputs": _inputs(release.schema, input_names(release), input_ranges(release)),
+        "inputs": _inputs(release.schema, input_names(release), release.input_ranges),
         **_rows(release, 1),
         "guarantee": _guarantee(
             release.guarantee,
@@ -151,7 +151,7 @@ def _of_several(release: MultiOutputRelease) -> dict[str, Any]:
     ]
     return {
         "outputs": outputs,
-        "inputs": _inputs(release.schema, input_names(release), input_ranges(entries)[:, :-1]),
+        "inputs": _inputs(release.schema, input_names(release), entries.input_ranges[:, :-1]),
         **_rows(entries, count),
         "guarantee": _guarantee(
             release.guarantee,
@@ -268,7 +268,7 @@ def _rows(release: Release, together: int) -> dict[str, Any]:
     strategies = tables_of(release.measurements).values()
     return {
         "rows": [strategy.n_rows // together for strategy in strategies],
-        "rows_in_file": keeps_rows(release),
+        "rows_in_file": release.keeps_rows,
     }
 
 

@@ -6,20 +6,17 @@ from functools import singledispatch
 
 import numpy as np
 
-from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
 from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.margins import Margins, noise_part
 from cloakgp.report.clipped import band_facts, clipped_facts
-from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95, amount
 
-# Of a box of private inputs: points along a sequence that fills it evenly.
-BOX_POINTS = 256
 # The spread is measured by the logarithm of distances, none of which counts for more than two sds;
 # counts have a last cell, beyond which they do not tell how far values are.
 OF_TAILS = (
@@ -51,7 +48,7 @@ def accuracies(release: object) -> tuple[Accuracy, ...]:
 
 
 @accuracies.register
-def _of_release(release: Release) -> tuple[Accuracy, ...]:
+def _of_one_output(release: OneOutputRelease) -> tuple[Accuracy, ...]:
     found = release.accuracy()
     return () if found is None else (found,)
 
@@ -59,30 +56,13 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
 @accuracies.register
 def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
     count = len(release.columns.bounds)
-    X = known_inputs(release.entries)[::count, :-1]
+    X = release.entries.known_inputs[::count, :-1]
     if not len(X):
         return ()
     mean, sd = release.predict(X, return_std=True)
     names = release.output_names or [f"output {number + 1}" for number in range(count)]
     found = zip(names, mean.T, sd.T, release.typical_errors(X).T, strict=True)
     return tuple(Accuracy.expected(*each) for each in found)
-
-
-@accuracies.register
-def _of_statistics(release: StatisticsRelease) -> tuple[Accuracy, ...]:
-    if release.classes is not None:
-        return ()
-    box = release.basis.box
-    lo, hi = np.asarray(box.lo, dtype=float), np.asarray(box.hi, dtype=float)
-    # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).
-    ratio = 2.0
-    for _ in range(60):
-        ratio = (1 + ratio) ** (1 / (len(lo) + 1))
-    steps = np.arange(1, BOX_POINTS + 1)[:, None] * ratio ** -np.arange(1.0, len(lo) + 1)
-    points = lo + (hi - lo) * (steps % 1.0)
-    mean, sd = release.predict(points, return_std=True)
-    _, new_sd = release.predict(points, return_std=True, new_output=True)
-    return (Accuracy.expected("the output", mean, sd, new_sd),)
 
 
 @accuracies.register
@@ -106,7 +86,7 @@ def accuracy_section(release: object) -> Section | None:
         return None
     facts: list[Fact] = []
     columns, places = "the public columns", "at the query points"
-    if isinstance(release, StatisticsRelease):
+    if isinstance(release, OneOutputRelease) and release.private_inputs:
         columns, places = "the inputs", "all over the declared ranges"
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
@@ -138,7 +118,7 @@ def accuracy_section(release: object) -> Section | None:
             )
     if isinstance(release, Release):
         facts += (*prediction_facts(release), *clipped_facts(release), *band_facts(release))
-    if isinstance(release, Release) and not has_classes(release):
+    if isinstance(release, Release) and not release.class_labels:
         facts += calibration_facts(release)
     if isinstance(release, MultiOutputRelease):
         for name, known in zip(release.names, release.calibrated_by, strict=False):

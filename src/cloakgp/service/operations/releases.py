@@ -30,7 +30,6 @@ from cloakgp.plots.plotting import display_of
 from cloakgp.privacy.cohorts import DISJOINT
 from cloakgp.release import Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe
 from cloakgp.service.access import operation
 from cloakgp.service.context import Work
@@ -272,7 +271,7 @@ def plot_release(
     made = open_release(work, release)
     try:
         with _DRAWING:
-            chosen: dict[str, Any] = {"only": only} if has_classes(made) else {}
+            chosen: dict[str, Any] = {"only": only} if made.class_labels else {}
             return figure_bytes(
                 display_of(made, vary=vary, **chosen).draw(dark=dark), suffix=suffix
             )

@@ -22,7 +22,7 @@ from cloakgp.pages.rendering import POLICY, SCRIPTS
 from cloakgp.release import Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns, quantile_column
 from cloakgp.release.predictions import sensible_digits
-from cloakgp.report.columns import has_classes, input_names
+from cloakgp.report.columns import input_names
 from cloakgp.report.controls import Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
 from cloakgp.service.errors import InvalidError
@@ -257,7 +257,7 @@ def answer_of(
     controls = tuple(each.control for each in chosen)
     values = {each.control.name: np.array([each.value]) for each in chosen}
     row = raw_rows(release, controls, values, count=1)
-    if has_classes(release):
+    if release.class_labels:
         (classes,) = release.predict_frame(row).to_dict("records")
         shares = [(str(name)[2:], float(classes[name])) for name in classes if name != "predicted"]
         return Answer(
