@@ -46,6 +46,13 @@ def test_it_is_shown_by_a_browser_with_pictures_and_fetches_nothing(opened):
     assert "NOT PRIVATE" in opened(sheet_html(release)).inner_text(".alarm")
 
 
+@pytest.mark.parametrize("name", [name for name in KINDS if "classes" in name])
+def test_probabilities_of_classes_are_drawn(name):
+    content = sheet_html(release_of(name))
+    assert content.count("<img") > 0
+    assert content.index("<h2>Predictions") < content.index("<img")
+
+
 def test_predictions_are_said_in_their_own_units():
     X = np.linspace(0, 10, 60)[:, None]
     model = DPGPRegressor(bounds=(0, 100), epsilon=5.0, delta=1e-3, learn=None)
