@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from cloakgp import Release, load
 from cloakgp.cli import app
+from cloakgp.client import Client
 from cloakgp.ledger import Ledger
 from cloakgp.service.app import create_app
 
@@ -275,6 +276,23 @@ def test_a_release_of_classes(folder):
     assert Release.load(folder / "release.cloak").classes == ("no", "yes")
 
 
+def test_a_custodian_leaves(folder):
+    ledger = Ledger.create(folder / "ledger.db")
+    ledger.open_account("patients", epsilon=1.0, delta=0.0)
+    done(*PLAN)
+    words = ["--ledger", "ledger.db", "--account", "patients"]
+    for _ in range(2):
+        assert answer("north", *words).exit_code == 0
+        answer("south")
+        run("collect", "shared")
+    assert ledger.standings()[0].open
+    result = answer("north", *words, "--leave")
+    assert result.exit_code == 0
+    assert "north takes part no more" in result.output
+    assert ledger.standings()[0].used == 0.0
+    assert "this site has left" in " ".join(answer("north", *words).output.split())
+
+
 # On a service.
 
 
@@ -379,3 +397,19 @@ def test_what_a_service_refuses_is_told_plainly(office, act):
 def act_with(act, office, token, *words):
     office[1]["stranger"] = token
     return act("stranger", *words)
+
+
+def test_a_closed_request_gives_a_ledger_back_what_was_not_opened(office, act, folder):
+    _, place = planned(office, act)
+    ledger = Ledger.create(folder / "north.db")
+    ledger.open_account("patients", epsilon=1.0, delta=0.0)
+    words = ["--ledger", "north.db", "--account", "patients"]
+    answered(act, "sami", "south", place)
+    assert "Answered" in answered(act, "north", "north", place, *words)
+    [before] = ledger.standings()
+    assert len(before.open) == 1
+    with Client(office[0], token=office[1]["analyst"]) as client:
+        client.close_joint(1)
+    assert "The joint request is closed" in answered(act, "north", "north", place, *words)
+    [after] = ledger.standings()
+    assert (after.used, after.open) == (0.0, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of
 
+from cloakgp.custodians.errors import CustodiansError
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy.spending import SpendingError
@@ -62,6 +63,34 @@ def test_a_void_question_costs_nothing(alone, ledger):
     assert states.count("voided") == 1
     assert states.count("committed") == 1
     assert ledger.verify().findings == ()
+
+
+def test_a_site_that_leaves_gets_back_what_it_did_not_open(alone, ledger):
+    alone.ask()
+    alone.step("north", "west")
+    west = alone.sites["west"]
+    assert standing(ledger).used > 0.4
+    west.leave()
+    after = standing(ledger)
+    assert (after.used, after.open) == (0.0, ())
+    assert ledger.verify().findings == ()
+    # Its mask stays closed, whatever comes.
+    alone.step("east")
+    alone.collect()
+    with pytest.raises(CustodiansError, match="this site has left"):
+        west.step()
+    assert alone.exchange.get("attempt-1/question-1/complete.json") is not None
+    assert alone.exchange.get("attempt-1/question-1/openings/west.json") is None
+    west.leave()
+    assert standing(ledger) == after
+
+
+def test_what_was_opened_stays_spent_when_a_site_leaves(alone, ledger):
+    alone.finish()
+    before = standing(ledger)
+    alone.sites["west"].leave()
+    assert standing(ledger) == before
+    assert before.used == pytest.approx(0.5, abs=0.02)
 
 
 def test_an_account_without_room_refuses_before_the_draw(alone, ledger):

@@ -134,6 +134,44 @@ def test_a_kill_at_every_moment(who, tmp_path, monkeypatch):
     assert killed >= FEWEST
 
 
+@pytest.mark.parametrize("others_answered", [False, True])
+def test_a_kill_at_every_moment_before_leaving(others_answered, tmp_path, monkeypatch):
+    """What is opened stays spent, and what is not is given back; nothing is left open."""
+    killed = 0
+    while True:
+        folder = tmp_path / f"run-{killed}"
+        folder.mkdir()
+        ward = ward_of(folder)
+        ward.ask()
+        ward.step("north")
+        with monkeypatch.context() as patch:
+            moments = SiteMoments(patch, last=killed)
+            try:
+                ward.step("south")
+                if others_answered:
+                    ward.collect()
+                    ward.step("south")
+                ward.sites["south"].leave()
+            except KilledError:
+                dead = True
+            else:
+                dead = False
+        site = ward_of(folder).sites["south"]
+        site.leave()
+        [standing] = Ledger(folder / "ledger.db").standings()
+        opened = [each.opened for each in site.folder.load().questions.values()]
+        assert standing.open == ()
+        assert standing.used == pytest.approx(1.0 if True in opened else 0.0, abs=1e-6)
+        opening = ward.exchange.get("attempt-1/question-1/openings/south.json")
+        assert opening is None or opened == [True]
+        assert Ledger(folder / "ledger.db").verify().findings == ()
+        if not dead:
+            break
+        killed += 1
+    assert killed >= FEWEST
+    assert len(moments.names) == killed
+
+
 def test_an_answer_that_was_kept_is_not_drawn_again(tmp_path, monkeypatch):
     ward = ward_of(tmp_path)
     ward.ask()

@@ -210,6 +210,14 @@ def answer(
         str,
         typer.Option(help="Meaning of an empty private cell: refuse, or the number it counts as."),
     ] = "refuse",
+    leave: Annotated[
+        bool,
+        typer.Option(
+            "--leave",
+            help="Take part no more: from now on nothing is answered or opened, and the ledger "
+            "gets back what was charged for masks that are closed.",
+        ),
+    ] = False,
     wait: Wait = 0.0,
 ) -> None:
     """Join the plan, and answer what is asked. A custodian runs it again and again, or with --wait.
@@ -234,6 +242,11 @@ def answer(
         made = Site(
             site, rows, reached.exchange, own, ledger=counted, account=account, agreed=agreed
         )
+        if leave or reached.closed:
+            made.leave()
+            say("The joint request is closed." if reached.closed else f"{site} takes part no more.")
+            explain("No mask is opened any more; what was opened before stays spent.")
+            return
         poll = POLL if reached.client is None else SERVICE_POLL
         _step_until_done(made, coordinator, wait=wait, poll=poll)
 
@@ -393,6 +406,11 @@ class Reached:
     exchange: Exchange
     client: Client | None = None
     request: int = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is a joint request that was closed without a release."""
+        return self.client is not None and self.client.joint_request(self.request).closed
 
     def progress(self, coordinator: Coordinator) -> Progress:
         """Return who comes next, which a service tells: it shows others' files to nobody."""

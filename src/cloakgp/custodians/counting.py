@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from cloakgp.ledger import Ledger
     from cloakgp.ledger.accounts import Account
 
-VOID = "a site dropped out before any mask of this question was opened, and none will be"
+# Why a question whose mask is closed costs nothing.
+BEGUN_AGAIN = "a site dropped out before any mask of this question was opened, and none will be"
+LEFT = "this site left before it opened its mask of this question, and will not open it"
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,16 @@ def commit(
     charge.close(failed=False)
 
 
-def void(ledger: Ledger, account: Account) -> None:
-    """Void the charge of a question whose mask was not opened, and never will be."""
+def void(ledger: Ledger, account: Account, *, reason: str) -> None:
+    """Void the charge of a question whose mask was not opened, and never will be.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    account : Account
+        With the question's key.
+    reason : str
+    """
     known = account.find(str(account.key))
     if known is not None and known.open:
-        ledger.void(known.number, reason=VOID, although_drawn=known.drawn)
+        ledger.void(known.number, reason=reason, although_drawn=known.drawn)

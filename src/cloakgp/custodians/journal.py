@@ -52,6 +52,8 @@ class Journal:
         The latest that it takes part in; of earlier ones it opens no mask any more.
     questions : mapping
         What was drawn, by "attempt/number".
+    left : bool
+        Whether the site takes part no more: it answers nothing and opens no mask from then on.
     """
 
     plan: str = ""
@@ -59,6 +61,7 @@ class Journal:
     inputs: str = ""
     attempt: int = 0
     questions: Mapping[str, Drawn] = field(default_factory=dict)
+    left: bool = False
 
     def spent(self, *, without: str) -> tuple[Cost, ...]:
         """Return the costs of all that was opened, or may be opened still.
@@ -74,6 +77,12 @@ class Journal:
             if key != without and (drawn.opened or attempt_of(key) == self.attempt)
         )
 
+    @property
+    def next_key(self) -> str:
+        """The key of the question that comes after those of the latest attempt."""
+        known = [numbers_of(key)[1] for key in self.questions if attempt_of(key) == self.attempt]
+        return question_key(self.attempt, max(known, default=0) + 1)
+
     def with_question(self, key: str, drawn: Drawn) -> Journal:
         """Return a journal with what was drawn for a question."""
         return replace(self, questions={**self.questions, key: drawn})
@@ -84,9 +93,21 @@ def question_key(attempt: int, number: int) -> str:
     return f"{attempt}/{number}"
 
 
+def numbers_of(key: str) -> tuple[int, int]:
+    """Return the attempt of a key, and the number of its question.
+
+    Examples
+    --------
+    >>> numbers_of("1/2")
+    (1, 2)
+    """
+    attempt, number = key.split("/")
+    return int(attempt), int(number)
+
+
 def attempt_of(key: str) -> int:
     """Return the attempt of a key."""
-    return int(key.partition("/")[0])
+    return numbers_of(key)[0]
 
 
 class SiteFolder:

@@ -41,7 +41,14 @@ from cloakgp.custodians.files import (
     persons_of,
     question_file,
 )
-from cloakgp.custodians.journal import KEY, Drawn, SiteFolder, attempt_of, question_key
+from cloakgp.custodians.journal import (
+    KEY,
+    Drawn,
+    SiteFolder,
+    attempt_of,
+    numbers_of,
+    question_key,
+)
 from cloakgp.custodians.masks import SiteKey
 from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
 from cloakgp.custodians.progress import latest_attempt
@@ -175,9 +182,41 @@ class Site:
             If the question is beyond the plan's budget, or that of the ledger's account.
         """
         with self._locked():
+            if self.folder.load().left:
+                raise CustodiansError(
+                    "this site has left: it answers nothing, and opens no mask any more"
+                )
             plan = self._plan()
             done = [what for what, act in self._acts(plan) if act()]
         return tuple(done)
+
+    def leave(self) -> None:
+        """Take part no more, for good: where no release is made, its ledger gets back what it may.
+
+        From then on no question is answered and no mask is opened. A hidden answer without its mask
+        is uniformly random whatever it says (`cloakgp.custodians.masks`), so charges of questions
+        whose masks are closed are voided. What was opened stays spent.
+
+        Raises
+        ------
+        CustodiansError
+            If another process goes on with the site.
+        """
+        with self._locked():
+            journal = self.folder.load()
+            self.folder.save(replace(journal, left=True))
+            if self._ledger is None:
+                return
+            for key, drawn in journal.questions.items():
+                if not drawn.opened:
+                    counting.void(self._ledger, self._account_of(key), reason=counting.LEFT)
+                    continue
+                # A process that opened it may have died before it told the ledger.
+                content = self._get(*numbers_of(key), REQUEST)
+                if content is not None:
+                    self._commit(key, Request.from_bytes(content))
+            # Of the next question the ledger may know before the journal does.
+            counting.void(self._ledger, self._account_of(journal.next_key), reason=counting.LEFT)
 
     def _acts(self, plan: Plan) -> Iterator[tuple[str, Callable[[], bool]]]:
         yield "joined", partial(self._join, plan)
@@ -352,7 +391,7 @@ class Site:
         if self._ledger is not None:
             for key, drawn in journal.questions.items():
                 if attempt_of(key) < latest and not drawn.opened:
-                    counting.void(self._ledger, self._account_of(key))
+                    counting.void(self._ledger, self._account_of(key), reason=counting.BEGUN_AGAIN)
         return (latest, members) if self.name in members else None
 
     def _request(
@@ -450,14 +489,7 @@ class Site:
             raise CustodiansError("another answer came from this site than it sent")
         if not drawn.opened:
             self.folder.save(journal.with_question(key, replace(drawn, opened=True)))
-        if self._ledger is not None:
-            hidden = Hidden.from_bytes(kept).integers(count=request.numbers)
-            counting.commit(
-                self._account_of(key),
-                hidden,
-                budget=(request.epsilon, request.delta),
-                unit="person" if self._rows.grouped else "row",
-            )
+        self._commit(key, request)
         own = SiteKey.kept(self.folder.path / KEY)
         name = question_file(request.attempt, request.number, opening_of(self.name))
         opening = Opening(request=digest, site=self.name, seed=own.own_seed(digest).hex())
@@ -465,6 +497,18 @@ class Site:
             return False
         self._exchange.put(name, opening.to_bytes())
         return True
+
+    def _commit(self, key: str, request: Request) -> None:
+        """Commit the charge of a question whose mask is opened, if a ledger counts."""
+        kept = self.folder.answer(key)
+        if self._ledger is None or kept is None:
+            return
+        counting.commit(
+            self._account_of(key),
+            Hidden.from_bytes(kept).integers(count=request.numbers),
+            budget=(request.epsilon, request.delta),
+            unit="person" if self._rows.grouped else "row",
+        )
 
     def _account_of(self, key: str) -> Account:
         assert self._ledger is not None
