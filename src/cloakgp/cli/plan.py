@@ -19,8 +19,8 @@ from cloakgp.utils.files import reserve_file, write_file
 
 if TYPE_CHECKING:
     from cloakgp.fitting.forecast import Forecast
+    from cloakgp.fitting.plan import Plan
     from cloakgp.fitting.release_plan import ReleasePlan
-    from cloakgp.fitting.visit_plan import VisitPlan
     from cloakgp.orders.progress import State
 
 
@@ -67,22 +67,18 @@ def _plans(
         first_step = "forecasting what predictions will be worth"
 
 
-def print_plan(
-    found: ReleasePlan | VisitPlan, *, output: str, what: str = "release", only: Sequence[str] = ()
-) -> None:
+def print_plan(found: Plan, *, output: str, only: Sequence[str] = ()) -> None:
     """Write a plan to the terminal, without its table over ε.
 
     Parameters
     ----------
-    found : ReleasePlan or VisitPlan
+    found : Plan
     output : str
         Name of the private column.
-    what : str
-        What is planned.
     only : sequence of str
         Labels of the facts to write; by default all.
     """
-    _print_facts(found.facts(), title=f"Plan of a {what} of {output}", only=only)
+    _print_facts(found.facts(), title=f"Plan of {found.subject} of {output}", only=only)
 
 
 def _print_facts(facts: Sequence[tuple[str, str]], *, title: str, only: Sequence[str]) -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import explain, fails_plainly, print_sections, say
+from cloakgp.cli.console import explain, fails_plainly, say
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions
+from cloakgp.cli.plan import print_plan
 from cloakgp.fitting.request import as_option
 from cloakgp.orders import texts
 
@@ -224,13 +225,11 @@ def _ledger(counting: Counting) -> Ledger | None:
 def _plan(made: Stream, *, output: str) -> None:
     """Show the plan of a stream."""
     from cloakgp.cli.progress import reporting
-    from cloakgp.report.facts import Fact, Section
     from cloakgp.utils.names import DEFAULT_GAP
 
     with reporting("looking at the public columns", gap=DEFAULT_GAP):
         found = made.plan()
-    facts = tuple(Fact(*each) for each in found.facts())
-    print_sections([Section(f"Plan of a stream of {output}", facts)])
+    print_plan(found, output=output)
     say("Nothing of the private column was read, and nothing spent.", style="green")
 
 

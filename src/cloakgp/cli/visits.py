@@ -241,7 +241,7 @@ def _pay(
     if visit.plan:
         with reporting("opening the table") as reporter, showing_warnings():
             found = plan_visit(order, reporter=reporter)
-        print_plan(found, output=known.output_name, what="later visit")
+        print_plan(found, output=known.output_name)
         explain("Nothing was asked, and nothing is spent.")
         return
     if to is None:

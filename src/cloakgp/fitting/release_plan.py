@@ -18,6 +18,7 @@ from cloakgp.columns.schema import Schema
 from cloakgp.criteria import CRITERIA
 from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.fitting.forecast import Forecast
+from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.fitting.resolution import most_inducing
 from cloakgp.privacy import Guarantee
@@ -31,7 +32,6 @@ from cloakgp.utils.formatting import (
     percent,
     seconds_in_words,
 )
-from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import AUTO, NoiseChoice, NoiseName, ScaleName
 from cloakgp.utils.pictures import Pictured
 
@@ -106,7 +106,7 @@ class TableFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasePlan(Pictured):
+class ReleasePlan(Plan, Pictured):
     """A release before it is made; nothing was read of the private column, and nothing spent.
 
     Attributes
@@ -145,6 +145,8 @@ class ReleasePlan(Pictured):
     asked_noise : {"auto", "gaussian", "laplace"}
         The noise that was asked for.
     """
+
+    subject = "a release"
 
     table: TableFacts
     declared: str
@@ -286,7 +288,7 @@ class ReleasePlan(Pictured):
             "variance."
         )
 
-    def _lead(self) -> str:
+    def lead(self) -> str:
         """Return the expected error in a sentence."""
         found = self.forecast
         if found is None:
@@ -431,26 +433,6 @@ class ReleasePlan(Pictured):
                 for each in self.forecasts
             ],
         }
-
-    def __str__(self) -> str:
-        told = [f"{label}: {text}" for label, text in self.facts()]
-        head, *rows = self.budgets()
-        if rows:
-            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-            told += [
-                "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-                for line in (head, *rows)
-            ]
-        return "\n".join(told)
-
-    def _repr_html_(self) -> str:
-        budgets = self.budgets()
-        return html_table(
-            "Plan of a release: nothing was asked, and nothing spent",
-            self.facts(),
-            lead=self._lead(),
-            rows=budgets if len(budgets) > 1 else (),
-        )
 
 
 def error_in_words(found: Forecast, *, one: bool = False) -> str:

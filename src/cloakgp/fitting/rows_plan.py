@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.release_plan import plan_budgets, right_guess
 from cloakgp.fitting.rows_forecast import (
     SHARE_OF_LABELS,
@@ -32,7 +33,6 @@ from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.column_counts import counts_sensitivity
 from cloakgp.privacy.statistics import Neighbours
 from cloakgp.utils.formatting import amount, pair_in_words, percent
-from cloakgp.utils.markup import html_table
 
 # By what factor the expected effect of noise was off at most: of numbers on tables that nothing was
 # chosen on, of classes on those on which `SHARE_OF_LABELS` was.
@@ -62,7 +62,7 @@ class RowsQuestion:
 
 
 @dataclass(frozen=True)
-class RowsPlan:
+class RowsPlan(Plan):
     """A release of whole rows before it is made; no row was read, and nothing spent.
 
     Attributes
@@ -89,6 +89,8 @@ class RowsPlan:
     >>> [question.numbers for question in plan.questions]
     [32, 860, 41, 41, 41]
     """
+
+    subject = "a release of whole rows"
 
     rows: int
     neighbours: Neighbours
@@ -192,22 +194,6 @@ class RowsPlan:
         for each, forecast in zip(told["forecasts"], self.forecasts, strict=True):
             each["of_noise"] = forecast.of_noise
         return {**told, "guess": right_guess(self.guarantee)}
-
-    def __str__(self) -> str:
-        head, *lines = self.budgets()
-        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-        table = [
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-            for line in (head, *lines)
-        ]
-        return "\n".join([*(f"{label}: {text}" for label, text in self.facts()), *table])
-
-    def _repr_html_(self) -> str:
-        return html_table(
-            "Plan of a release of whole rows: nothing was asked, and nothing spent",
-            self.facts(),
-            rows=self.budgets(),
-        )
 
 
 def plan_rows(

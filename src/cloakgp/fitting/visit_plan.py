@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.release_plan import guess_in_words, right_guess
 from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query, query_shares
@@ -38,7 +39,7 @@ PRICES = (
 
 
 @dataclass(frozen=True)
-class VisitPlan:
+class VisitPlan(Plan):
     """A later visit before it is made; nothing was read of the private column, and nothing spent.
 
     Attributes
@@ -62,6 +63,8 @@ class VisitPlan:
         Root mean square sds of predicted means at the query points; None where the one after cannot
         be known beforehand.
     """
+
+    subject = "a later visit"
 
     new_rows: bool
     rows: int

@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
-from cloakgp.fitting.release_plan import ReleasePlan
-from cloakgp.fitting.visit_plan import VisitPlan
+from cloakgp.fitting.plan import Plan
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.chain import acting_as
 from cloakgp.release.open import OpenedRelease
@@ -120,9 +119,7 @@ class Service:
     predicting: Confinement
     provider: ProviderClient | None = None
     dispatcher: Dispatcher = field(default_factory=NoDispatcher)
-    plans: LatestValues[ReleasePlan | VisitPlan] = field(
-        default_factory=lambda: LatestValues(PLANS)
-    )
+    plans: LatestValues[Plan] = field(default_factory=lambda: LatestValues(PLANS))
     releases: LatestValues[OpenedRelease] = field(default_factory=lambda: LatestValues(RELEASES))
 
     @classmethod

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.visits import Settings, expect_extension
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.cohorts import DISJOINT, People
@@ -46,7 +48,7 @@ class Errors:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamPlan:
+class StreamPlan(Plan):
     """What a stream will cost, and what it is expected to be worth.
 
     Attributes
@@ -62,6 +64,8 @@ class StreamPlan:
     errors : Errors or None
         None if they cannot be forecast.
     """
+
+    subject = "a stream"
 
     horizon: int
     epsilon: float
@@ -88,6 +92,10 @@ class StreamPlan:
             ("expected error", self._errors()),
             ("correlated noise", self._correlated()),
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data, for JSON."""
+        return asdict(self)
 
     def _pure(self, epsilon: float) -> float:
         return epsilon if self.delta == 0 else float("inf")
@@ -127,9 +135,6 @@ class StreamPlan:
             "as narrow "
             f"as the bounds, {verdict}"
         )
-
-    def __str__(self) -> str:
-        return "\n".join(f"{label}: {text}" for label, text in self.facts())
 
 
 def total_of(periods: int, *, epsilon: float, delta: float, noise: NoiseChoice = "auto") -> float:

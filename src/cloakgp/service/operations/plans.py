@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.fitting.visit_plan import VisitPlan
 from cloakgp.orders.estimators import plan_release
@@ -47,7 +48,7 @@ def make_plan(work: Work, request: PlanRequest) -> PlanView:
     return PlanView(
         choices=choices,
         facts=[FactView(label=label, text=text) for label, text in plan.facts()],
-        budgets=[list(line) for line in plan.budgets()] if isinstance(plan, ReleasePlan) else [],
+        budgets=[list(line) for line in plan.budgets()],
         plan=plan.to_dict(),
         releases_left=room.account.releases_left(costs, limit=room.limit),
         mine_left=None if room.share is None else room.mine.releases_left(costs, limit=room.share),
@@ -77,8 +78,8 @@ def plot_plan(
         If there is no forecast to draw, or no such input.
     """
     table, plan = _plan(work, request)
-    if isinstance(plan, VisitPlan):
-        raise InvalidError("there is no picture of a later visit")
+    if not isinstance(plan, ReleasePlan):
+        raise InvalidError(f"there is no picture of {plan.subject}")
     try:
         display = PlanDisplay.of(plan, vary=vary, output=table.output)
         return figure_bytes(display.draw(dark=dark), suffix=suffix)
@@ -95,13 +96,13 @@ def _plan_visit(order: VisitOrder) -> VisitPlan:
     return plan_visit(order, reporter=Reporter(show=lambda _: None))
 
 
-def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan | VisitPlan]:
+def _plan(work: Work, request: PlanRequest) -> tuple[Table, Plan]:
     planning = work.service.planning
     with work.database.reading() as session:
         table = usable_table(session, request.table)
         order = asked_of(work.service, session, table, request.choices)
 
-    def make() -> ReleasePlan | VisitPlan:
+    def make() -> Plan:
         try:
             if isinstance(order, VisitOrder):
                 return planning.call(_plan_visit, work.stopped, order)
