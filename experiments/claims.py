@@ -34,6 +34,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from cloakgp import DPGPRegressor
 from cloakgp.release import Release
+from cloakgp.release.accuracy import LIKELY
 from cloakgp.utils.arrays import Array
 from experiments.claims_samples import Sample, Source, sources
 from experiments.cross_validation import root_mean_square
@@ -64,21 +65,26 @@ class Told:
     claimed : float
         Root mean square of errors of new outputs; NaN if nothing is claimed.
     calibrated : bool
+    between : (float, float) or None
+        Between what that error is said to lie, with a probability of `LIKELY`.
     """
 
     mean: Array
     quantiles: Array
     claimed: float = np.nan
     calibrated: bool = False
+    between: tuple[float, float] | None = None
 
     @classmethod
     def by(cls, release: Release, X: Array) -> Told:
         """Return what a release predicts."""
+        accuracy = release.accuracy()
         return cls(
             mean=release.predict(X),
             quantiles=release.predict_quantile(X, LEVELS),
             claimed=root_mean_square(release.typical_errors(X)),
             calibrated=release.is_calibrated,
+            between=None if accuracy is None else accuracy.between,
         )
 
 
@@ -151,6 +157,17 @@ def fifths_of(mean: Array) -> NDArray[np.intp]:
 Figures = dict[str, Any]
 
 
+def is_between(error: float, ends: tuple[float, float]) -> bool:
+    """Return whether an error is in a range.
+
+    Examples
+    --------
+    >>> is_between(2.0, (1.0, 3.0)), is_between(4.0, (1.0, 3.0))
+    (True, False)
+    """
+    return ends[0] <= error <= ends[1]
+
+
 def measured(told: Told, sample: Sample) -> Figures:
     """Return the figures of one way and draw: shares by part as pairs of how many, of how many.
 
@@ -166,6 +183,7 @@ def measured(told: Told, sample: Sample) -> Figures:
     figures: Figures = {
         "error": error / sd,
         "over claimed": error / told.claimed if told.claimed == told.claimed else None,
+        "in range": None if told.between is None else is_between(error, told.between),
         "pinball": float(losses[list(ENDS["90"])].mean()),
         "crps": ranked_score(losses),
         "width": float(np.mean(quantiles[:, -2] - quantiles[:, 1])) / sd,
@@ -532,21 +550,34 @@ def claims_over_cells(found: Found) -> Printed:
     """Lay out by ε how far the errors that untouched defaults claim are off, over all cells."""
     table = table_titled(
         "Measured ÷ claimed error over cells: quantiles over all draws; how many draws are off by "
-        "less than a factor of two; in how many cells the mean over draws is within .85 to 1.15. "
+        "less than a factor of two; in how many cells the mean over draws is within .85 to 1.15; "
+        f"how many draws are within the range that is said to hold {LIKELY:.0%}. "
         "Shares that 90 % intervals hold, errors and scores are means over cells",
         "ε",
-        right=("cells", "10 %", "median", "90 %", "< 2", ".85 to 1.15", "90 % hold", *ERRORS),
+        right=(
+            "cells",
+            "10 %",
+            "median",
+            "90 %",
+            "< 2",
+            ".85 to 1.15",
+            "in range",
+            "90 % hold",
+            *ERRORS,
+        ),
     )
     for epsilon in dict.fromkeys(cell[2] for cell in found.cells):
         cells = [ways[CALIBRATED] for cell, ways in found.cells.items() if cell[2] == epsilon]
         ratios = np.array([one["over claimed"] for draws in cells for one in draws])
         means = np.array([COVERAGES["measured ÷ claimed"](draws)[0] for draws in cells])
+        told = [one["in range"] for draws in cells for one in draws if one["in range"] is not None]
         table.add_row(
             f"{epsilon:g}",
             str(len(cells)),
             *(f"{each:.2f}" for each in np.quantile(ratios, (0.1, 0.5, 0.9))),
             f"{np.mean(np.abs(np.log2(ratios)) < 1.0):.0%}",
             str(int(np.sum((means >= 0.85) & (means <= 1.15)))),
+            f"{np.mean(told):.0%}" if told else "",
             _mean_of(COVERAGES["90 %"], cells),
             *(_mean_of(SCORES[name], cells) for name in ERRORS),
         )

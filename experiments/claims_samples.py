@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -99,6 +99,11 @@ class PublicTable(Source):
         """How many rows are not fitted."""
         return min(HELD_OUT, len(self.X) // 4)
 
+    @cached_property
+    def strata(self) -> NDArray[np.intp]:
+        """Cells of the whole table, so that they are the same in every draw."""
+        return cells_of(self.X)
+
     def sizes(self, rows: Sequence[int]) -> tuple[int, ...]:
         """Return which numbers of rows can be fitted."""
         return tuple(sorted({min(each, len(self.X) - self.held_out) for each in rows}))
@@ -107,14 +112,12 @@ class PublicTable(Source):
         """Split at random."""
         order = np.random.default_rng(draw).permutation(len(self.X))
         test, train = order[: self.held_out], order[self.held_out : self.held_out + rows]
-        # Cells are of the whole table, so that they are the same in every draw.
-        strata = cells_of(self.X)
         return Sample(
             X=self.X[train],
             outputs=self.outputs[train],
             X_test=self.X[test],
             outputs_test=self.outputs[test],
-            strata_test=strata[test],
+            strata_test=self.strata[test],
             bounds=self.bounds,
         )
 

@@ -127,6 +127,13 @@ def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
         assert f"off by {found.new_error:.3g}; a constant guess" in first.text
         assert f"by {found.nothing:.3g}." in first.text
         assert sure in first.text
+        # A spread that is given is assumed: there is nothing to be unsure of.
+        assert (found.between is None) == ("noise_variance" in chosen)
+        if found.between is not None:
+            low, high = found.between
+            assert low < found.new_error < high
+            said = f"the first figure lies between {low:.3g} and {high:.3g} (80 %)."
+            assert said in first.text
 
 
 def test_no_error_of_a_logarithm_is_larger_than_its_bounds_allow():
@@ -166,3 +173,26 @@ def test_with_long_tails_the_error_for_one_person_is_said_not_to_count_the_farth
     text = as_text([accuracy_section(release)], width=10_000)
     assert sure in text
     assert "How far off a few values are that lie far from all others is not known" in text
+    assert (
+        f"if one new value in a hundred lay at the farther declared bound, it would be "
+        f"{claimed.far:.3g}."
+    ) in text
+    farthest = np.maximum(release.predict(new), 500.0 - release.predict(new))
+    told = np.sqrt(0.99 * claimed.new_error**2 + 0.01 * np.mean(farthest**2))
+    assert claimed.far == pytest.approx(told, rel=0.02)
+    assert claimed.far > 5 * claimed.new_error
+
+
+def test_where_most_values_are_equal_it_is_said_what_others_may_come_to():
+    """The interval that counts find is that of the equal values: the error of others is unknown."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    y = np.where(rng.random(300) < 0.02, 900.0, 0.0)
+    model = DPGPRegressor(bounds=(0, 1000), epsilon=1.0, gap=0.1, insecure_seed=0)
+    release = model.fit(X, y).release_
+    [claimed] = accuracies(release)
+    assert claimed.new_error < 0.01 * np.sqrt(np.mean(y**2))
+    assert claimed.far == pytest.approx(100.0, rel=0.01)
+    text = as_text([accuracy_section(release)], width=10_000)
+    assert "(80 %), but for values that were clipped, whose distance is not known." in text
+    assert "at the farther declared bound, it would be 100." in text

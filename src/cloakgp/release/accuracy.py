@@ -17,6 +17,11 @@ import numpy as np
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
 
+# With what probability the error for one person is said to lie in a range.
+LIKELY = 0.8
+# The share of values by whose distance it is told what an error without them may miss.
+FAR = 0.01
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -36,6 +41,12 @@ class Accuracy:
         Of the variance of outputs, the share that predictions explain.
     nothing : float or None
         As ``new_error``, of one constant prediction for everyone.
+    between : (float, float) or None
+        Between what ``new_error`` lies with a probability of `LIKELY`, by what the answers leave
+        open of the curve and of the spread between people with equal inputs
+        (`cloakgp.release.error_range`); None if that spread was assumed.
+    far : float or None
+        What ``new_error`` would be if one new value in a hundred lay at the farther declared bound.
     """
 
     output: str
@@ -44,10 +55,19 @@ class Accuracy:
     without: float | None = None
     share: float | None = None
     nothing: float | None = None
+    between: tuple[float, float] | None = None
+    far: float | None = None
 
     @classmethod
     def expected(
-        cls, output: str, mean: Array, sd: Array, new_sd: Array, *, without: float | None = None
+        cls,
+        output: str,
+        mean: Array,
+        sd: Array,
+        new_sd: Array,
+        *,
+        ends: tuple[float, float] | None = None,
+        without: float | None = None,
     ) -> Accuracy:
         """Return the accuracy from predictions at some points.
 
@@ -56,6 +76,8 @@ class Accuracy:
         output : str
         mean, sd, new_sd : arrays of shape (P,)
             New outputs have ``new_sd``.
+        ends : (float, float), optional
+            The declared bounds.
         without : float, optional
 
         Examples
@@ -65,14 +87,16 @@ class Accuracy:
         (1.0, 0.5, 1.414)
         """
         explained = float(np.var(mean))
-        total = explained + float(np.mean(np.square(new_sd)))
+        new_error = mean_root(new_sd)
+        total = explained + new_error**2
         return cls(
             output=output,
             error=mean_root(sd),
-            new_error=mean_root(new_sd),
+            new_error=new_error,
             without=without,
             share=explained / total if total > 0 else None,
             nothing=float(np.sqrt(total)),
+            far=None if ends is None else error_with_far_values(mean, new_error, ends=ends),
         )
 
     def for_one_person(self) -> str:
@@ -89,6 +113,28 @@ class Accuracy:
             f"predictions of {self.output} are typically off by {amount(self.new_error, 3)}; "
             f"a constant guess, by {amount(self.nothing, 3)}."
         )
+
+
+def error_with_far_values(mean: Array, new_error: float, *, ends: tuple[float, float]) -> float:
+    """Return the typical error if one value in a hundred lies at the farther end.
+
+    Parameters
+    ----------
+    mean : array of shape (P,)
+        Predicted.
+    new_error : float
+        Of the others, in output units.
+    ends : (float, float)
+        The declared bounds.
+
+    Examples
+    --------
+    >>> error_with_far_values(np.array([0.0]), 0.0, ends=(0.0, 50.0))
+    5.0
+    """
+    farther = np.maximum(mean - ends[0], ends[1] - mean)
+    square = (1.0 - FAR) * new_error**2 + FAR * float(np.mean(np.square(farther)))
+    return float(np.sqrt(square))
 
 
 def mean_root(values: Array) -> float:

@@ -15,6 +15,7 @@ from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.noise import NOISES, Noise
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
@@ -291,6 +292,26 @@ def declared_bounds(measurements: Sequence[Measurement]) -> list[tuple[float, fl
         if one.question.limits is not None
     ]
     return list(dict.fromkeys(pairs))
+
+
+def narrower_interval(
+    measurements: Sequence[Measurement],
+) -> tuple[float | None, float | None] | None:
+    """Return the ends to which first questions clipped numbers within their declared bounds.
+
+    Returns
+    -------
+    lo, hi : float or None
+        None where an end is the declared bound. None for both if nothing was clipped so, or tables
+        were declared differently.
+    """
+    question, declared = measurements[0].question, declared_bounds(measurements)
+    if not isinstance(question, OutputBounds) or len(declared) != 1:
+        return None
+    [(lowest, highest)] = declared
+    lo = question.lo if question.lo > lowest else None
+    hi = question.hi if question.hi < highest else None
+    return None if lo is None and hi is None else (lo, hi)
 
 
 def is_in_bands(measurements: Sequence[Measurement]) -> bool:

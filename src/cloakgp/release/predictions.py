@@ -244,7 +244,8 @@ class Predictions(OneOutputRelease):
         (`is_calibrated`), it goes by the noisy counts, and else by the Gaussian predictive
         distribution. It is what is expected, where calibrated intervals are somewhat cautious.
         Neither tells how far off those few values are that lie far from all others: with a long
-        tail of these the root mean square of errors may be several times as large.
+        tail of these the root mean square of errors may be several times as large, and of values
+        most of which are equal any number of times (`Release.accuracy` has a figure for that).
 
         Parameters
         ----------

@@ -31,12 +31,13 @@ from cloakgp.privacy.cohorts import (
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount, Costs, checked_limit, filter_of, has_room
 from cloakgp.privacy.questions.classes import ClassLabel
-from cloakgp.release.accuracy import Accuracy, mean_root
+from cloakgp.release.accuracy import LIKELY, Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.custodians import Custodians
+from cloakgp.release.error_range import error_range, known_noise
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -717,7 +718,23 @@ class Release(Predictions):
         before = None
         if self.transform is None:
             before = mean_root(np.sqrt(self.prior.query_variance(points)))
-        return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
+        found = Accuracy.expected(
+            self.output_name, mean, sd, new_sd, ends=self.output_bounds, without=before
+        )
+        return replace(found, between=self._error_between(points, found))
+
+    def _error_between(self, points: Array, found: Accuracy) -> tuple[float, float] | None:
+        """Return between what the error of new outputs lies, where answers tell their spread."""
+        learned = self.hyperprior is not None and self.hyperprior.noise_variance
+        told_otherwise = self.is_calibrated or self.transform is not None
+        if not (learned and self.likelihood.linear) or told_otherwise:
+            return None
+        assert found.new_error is not None
+        _, covariance = self.predict(points, return_cov=True)
+        mean, log_sd = known_noise(
+            self.measurements, noise_variance=found.new_error**2 - found.error**2
+        )
+        return error_range(covariance, noise_variance=mean, log_noise_sd=log_sd, probability=LIKELY)
 
     def _coefficients(self, stored: Store) -> dict[str, Any] | None:
         if not has_coefficients(self.likelihood):

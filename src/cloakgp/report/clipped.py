@@ -16,7 +16,7 @@ from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.gathered_strategy import GatheredStrategy
-from cloakgp.release.measurement import declared_bounds
+from cloakgp.release.measurement import narrower_interval
 from cloakgp.report.columns import asked_output, input_names
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
@@ -35,14 +35,11 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
     ----------
     release : Release
     """
-    question = release.measurements[0].question
-    if not isinstance(question, OutputBounds) or len(declared_bounds(release.measurements)) != 1:
+    clipped, question = narrower_interval(release.measurements), release.measurements[0].question
+    if clipped is None:
         return ()
-    [(lowest, highest)] = declared_bounds(release.measurements)
-    lo = question.lo if question.lo > lowest else None
-    hi = question.hi if question.hi < highest else None
-    if lo is None and hi is None:
-        return ()
+    assert isinstance(question, OutputBounds)
+    lo, hi = clipped
     counted = [
         one
         for one in release.measurements

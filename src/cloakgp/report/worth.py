@@ -7,22 +7,17 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
-from cloakgp.release.accuracy import Accuracy, mean_root
+from cloakgp.release.accuracy import LIKELY, Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.margins import Margins, noise_part
+from cloakgp.release.measurement import narrower_interval
 from cloakgp.report.clipped import band_facts, clipped_facts
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95, amount
 
-# The spread is measured by the logarithm of distances, none of which counts for more than two sds;
-# counts have a last cell, beyond which they do not tell how far values are.
-OF_TAILS = (
-    " How far off a few values are that lie far from all others is not known: with a long tail of "
-    "these, the root mean square of all errors may be several times as large."
-)
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
 
@@ -62,7 +57,10 @@ def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
     mean, sd = release.predict(X, return_std=True)
     names = release.output_names or [f"output {number + 1}" for number in range(count)]
     found = zip(names, mean.T, sd.T, release.typical_errors(X).T, strict=True)
-    return tuple(Accuracy.expected(*each) for each in found)
+    return tuple(
+        Accuracy.expected(*each, ends=(within.lo, within.hi))
+        for each, within in zip(found, release.columns.bounds, strict=True)
+    )
 
 
 @accuracies.register
@@ -93,7 +91,7 @@ def accuracy_section(release: object) -> Section | None:
         if one_person := each.for_one_person():
             sure = ""
             if isinstance(release, Release | MultiOutputRelease):
-                sure = _how_sure(release)
+                sure = _how_sure(release, each)
             facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
         before = (
             ""
@@ -126,12 +124,32 @@ def accuracy_section(release: object) -> Section | None:
     return Section("Predictions", (*facts, BASIS))
 
 
-def _how_sure(release: Release | MultiOutputRelease) -> str:
-    """Name the source of the spread between people with the same inputs."""
+def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
+    """Name the source of the spread between people with the same inputs, and what it leaves open.
+
+    The spread is measured by the logarithm of distances, none of which counts for more than two
+    sds; counts have a last cell, beyond which they do not tell how far values are.
+    """
+    between = ""
+    if accuracy.between is not None:
+        low, high = (amount(end, 3) for end in accuracy.between)
+        unless = ""
+        if isinstance(release, Release) and narrower_interval(release.measurements) is not None:
+            unless = ", but for values that were clipped, whose distance is not known"
+        between = (
+            f" By what the answers leave open, the first figure lies between {low} and {high} "
+            f"({100 * LIKELY:g} %){unless}."
+        )
+    tails = ""
+    if accuracy.far is not None:
+        tails = (
+            " How far off a few values are that lie far from all others is not known: if one new "
+            "value in a hundred lay at the farther declared bound, it would be "
+            f"{amount(accuracy.far, 3)}."
+        )
     if release.is_calibrated:
         return (
-            " That rests on noisy counts of the distances of values from their predictions."
-            f"{OF_TAILS}"
+            f" That rests on noisy counts of the distances of values from their predictions.{tails}"
         )
     if isinstance(release, MultiOutputRelease):
         return (
@@ -141,21 +159,21 @@ def _how_sure(release: Release | MultiOutputRelease) -> str:
     if release.fitted_prior.scatter is not None:
         return (
             " Questions about parts of the rows measured the spread among people with equal "
-            f"inputs, which varies with the inputs.{OF_TAILS}"
+            f"inputs, which varies with the inputs.{between}{tails}"
         )
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
         return (
             " One question about all rows measured the spread among people with equal inputs."
-            f"{OF_TAILS}"
+            f"{between}{tails}"
         )
     if release.fitted_prior.noise_variance != release.prior.noise_variance:
         return (
             " That is uncertain: the spread between people with the same inputs was not asked, but "
-            "estimated from sums, which say little about it."
+            f"estimated from sums, which say little about it.{between}"
         )
     return (
         " That rests on the assumed spread between people with the same inputs, which was not "
-        "asked."
+        f"asked.{between}"
     )
 
 
