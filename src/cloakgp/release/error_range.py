@@ -29,6 +29,8 @@ from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import moments_of_spread
 from cloakgp.utils.arrays import Array
 
+# Points that stand for all: the covariance of more tells hardly more, and takes their square.
+MOST_POINTS = 300
 # At how many quantiles of either law sums of both are formed.
 QUANTILES = 101
 # How far the logarithm of the noise sd is moved to see how an answer about spread moves with it.
@@ -63,7 +65,7 @@ def error_range(
     (1.14, 1.69)
     """
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    squares = np.zeros(1)
+    squares: Array = np.zeros(1)
     mean = float(np.trace(covariance)) / len(covariance)
     if mean > 0.0:
         variance = 2.0 * float(np.square(covariance).sum()) / len(covariance) ** 2

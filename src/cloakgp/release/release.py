@@ -37,7 +37,7 @@ from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.custodians import Custodians
-from cloakgp.release.error_range import error_range, known_noise
+from cloakgp.release.error_range import MOST_POINTS, error_range, known_noise
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -730,7 +730,8 @@ class Release(Predictions):
         if not (learned and self.likelihood.linear) or told_otherwise:
             return None
         assert found.new_error is not None
-        _, covariance = self.predict(points, return_cov=True)
+        every = np.unique(points, axis=0)
+        _, covariance = self.predict(every[:: -(-len(every) // MOST_POINTS)], return_cov=True)
         mean, log_sd = known_noise(
             self.measurements, noise_variance=found.new_error**2 - found.error**2
         )

@@ -83,6 +83,8 @@ def summarise(release: OpenedRelease) -> dict[str, Any]:
             {
                 "output": each.output,
                 "typical_error": each.new_error,
+                "typical_error_between": None if each.between is None else list(each.between),
+                "typical_error_with_far_values": each.far,
                 "typical_error_of_a_constant": each.nothing,
                 "typical_error_of_the_average": each.error,
                 "before_the_first_question": each.without,
