@@ -18,6 +18,7 @@ from experiments.claims import (
     Found,
     Told,
     by_forest,
+    claims_over_cells,
     measured,
     share_of,
     targets_met,
@@ -99,6 +100,29 @@ def test_targets_are_met_by_what_is_true_and_missed_by_what_is_not(rng):
     cells = {("a", 90, 1.0): {PLAIN: [true], CALIBRATED: [true]}}
     table = targets_met(Found(cells), limits=(200, 1000))
     assert list(table.columns[1].cells) == ["200"]
+
+
+def test_how_far_claims_are_off_over_all_draws(rng):
+    law, rows = stats.norm(2.0, 3.0), 4000
+    sample = sample_of(law.rvs(rows, random_state=rng))
+
+    def draw(by, between):
+        return measured(told_of(law, rows, claimed=3.0 * by, between=between), sample)
+
+    right, low = draw(1.0, (2.0, 4.0)), draw(0.25, (0.5, 1.0))
+    cells = {
+        ("a", 90, 1.0): {CALIBRATED: [right, right], PLAIN: [low, low]},
+        ("b", 90, 1.0): {CALIBRATED: [right, low]},
+        ("b", 90, 3.0): {CALIBRATED: [draw(1.0, None)]},
+    }
+    table = claims_over_cells(Found(cells))
+    columns = {str(one.header): list(one.cells) for one in table.columns}
+    assert columns["ε"] == ["1", "3"]
+    assert columns["cells"] == ["2", "1"]
+    assert columns["< 2"] == ["75%", "100%"]
+    assert columns[".85 to 1.15"] == ["1", "1"]
+    assert columns["in range"] == ["75%", ""]
+    assert float(columns["median"][0]) == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_forest_holds_what_it_says(rng):
