@@ -66,13 +66,14 @@ def test_clones_keep_every_parameter():
         "delta": 1e-4,
         "neighbours": "add-remove",
         "n_features": 4,
+        "schema": None,
         "insecure_seed": 9,
     }
     assert clone(DPGPRegressorPrivateInputs(**parameters)).get_params(deep=False) == parameters
 
 
 def test_budgets_and_ranges_have_no_default():
-    for missing in ("input_bounds", "bounds", "epsilon", "delta"):
+    for missing in ("bounds", "epsilon", "delta"):
         given = {"input_bounds": [(0, 1)], "bounds": (0, 1), "epsilon": 1.0, "delta": 0.1}
         del given[missing]
         with pytest.raises(TypeError, match=missing):
