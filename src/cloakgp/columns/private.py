@@ -24,7 +24,7 @@ from cloakgp.utils.arrays import Array
 HIDDEN = "which it is is private, and not shown here"
 
 
-def declared_schema(schema: Schema) -> Schema:
+def private_schema(schema: Schema) -> Schema:
     """Return a schema of private inputs with its open parts taken from what it declares.
 
     Parameters
@@ -39,7 +39,7 @@ def declared_schema(schema: Schema) -> Schema:
     Examples
     --------
     >>> from cloakgp.columns import Number
-    >>> declared_schema(Schema((Number("age", ranges=((0.0, 100.0),)),))).columns[0].ranges
+    >>> private_schema(Schema((Number("age", ranges=((0.0, 100.0),)),))).columns[0].ranges
     ((0.0, 100.0),)
     """
     for column in schema.used:

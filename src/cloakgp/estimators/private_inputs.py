@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.columns.private import axes_of, box_of, declared_schema, encode_private
+from cloakgp.columns.private import axes_of, box_of, encode_private, private_schema
 from cloakgp.columns.schema import Schema
 from cloakgp.estimators.base import (
     DistributionMixin,
@@ -192,7 +192,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
             raise ValueError(
                 "input_bounds and a schema are both given: let the schema declare all ranges"
             )
-        return declared_schema(self.schema)
+        return private_schema(self.schema)
 
     def _count_cosines(self, space: InputSpace) -> int:
         """Return how many features there may be at most in rounds."""
