@@ -188,7 +188,7 @@ class WholeRowClasses(Experiment[Found]):
 
     splits: Annotated[int, typer.Option(min=2, help="Splits, each with one draw of noise.")] = 4
     epsilons: Sequence[float] = (1.0, 3.0, 10.0)
-    most_rows: Annotated[int, typer.Option(min=50, help="The most rows that are fitted.")] = 5_000
+    most_rows: Annotated[int, typer.Option(min=50, help="The most rows that are fitted.")] = 2_000
     drawn: Annotated[bool, typer.Option(help="Tables that are drawn, and no others.")] = False
     measurements: Annotated[
         Path | None, typer.Option(help="Where errors are kept, for a run that is interrupted.")
