@@ -423,7 +423,7 @@ def test_what_a_reader_does_not_know_is_refused_by_name(language, where, tmp_pat
     release = cloakgp.load(GOLDEN / "numbers.cloak")
 
     def tree(stored):
-        found = release._coefficients(stored)
+        found = release.coefficients(stored=stored, beside=True)
         (found if where == "whole" else found["parts"][0])["tide"] = {"moon": 1.0}
         return to_tree(release, stored=stored) | {COEFFICIENTS: found}
 

@@ -131,7 +131,7 @@ def page(
     if to.suffix.lower() not in PAGE_SUFFIXES:
         raise ValueError(f"{to}: the name of a page must end in {' or '.join(PAGE_SUFFIXES)}")
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
-        content = prediction_html(options.open_release(release_file)).encode()
+        content = prediction_html(options.open_drawn(release_file)).encode()
         target.write(content)
     say(f"Wrote {to} ({bytes_in_words(len(content))}): open it in a browser.", style="green")
 

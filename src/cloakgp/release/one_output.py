@@ -125,6 +125,11 @@ class OneOutputRelease(SavedRelease, PredictedDistributions, Pictured, ABC):
         return np.empty((0, self.n_inputs))
 
     @property
+    def predicts_within(self) -> bool:
+        """Whether inputs hold predictions by a release, or by public rows, within it."""
+        return False
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether the inputs of all rows are in the release."""
         return False

@@ -719,10 +719,22 @@ class Release(Predictions):
             before = mean_root(np.sqrt(self.prior.query_variance(points)))
         return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
 
-    def _coefficients(self, stored: Store) -> dict[str, Any] | None:
+    @property
+    def predicts_within(self) -> bool:
+        """Whether inputs hold predictions by a release, or by public rows, within it."""
+        return self.predictor is not None or self.public_rows is not None
+
+    def coefficients(self, *, stored: Store, beside: bool = False) -> dict[str, Any] | None:
+        """Return what programs in other languages predict by, if they can.
+
+        Parameters
+        ----------
+        stored, beside
+            As for `cloakgp.release.coefficient_tree.coefficient_tree`.
+        """
         if not has_coefficients(self.likelihood):
             return None
-        return coefficient_tree(self, stored=stored, beside=True)
+        return coefficient_tree(self, stored=stored, beside=beside)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)

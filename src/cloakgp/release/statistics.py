@@ -414,7 +414,15 @@ class StatisticsRelease(OneOutputRelease):
             columns |= {name: points.spread(column) for name, column in found.items()}
         return pd.DataFrame(columns, index=index)
 
-    def _coefficients(self, stored: Store) -> dict[str, Any]:
+    def coefficients(self, *, stored: Store, beside: bool = False) -> dict[str, Any]:
+        """Return what programs in other languages predict by.
+
+        Parameters
+        ----------
+        stored, beside
+            As for `SavedRelease.coefficients`.
+        """
+        del beside
         return feature_coefficients(
             self.basis,
             weights=self.weights,
