@@ -155,6 +155,13 @@ def test_private_inputs_of_a_schema():
     assert [each["kind"] for each in inputs] == ["number", "category"]
     assert inputs[1]["levels"] == ["clerk", "cook", "guard"]
     done("plot", "private.cloak", "-o", "private.png")
+    done("page", "private.cloak", "-o", "private.html")
+    assert "Cloak" in Path("private.html").read_text(encoding="utf-8")
+    public = ["--output", "pay", "--bounds", 0, 1000, "--inputs", "age,job", *BUDGET]
+    done("release", "people.csv", *public, "-o", "public.cloak")
+    said = done("compare", "private.cloak", "public.cloak", "--at", "new.csv").output
+    assert "7 places" in " ".join(said.split())
+    assert run("compare", "private.cloak", "public.cloak").exit_code == 1
 
 
 def test_a_schema_that_leaves_something_open_or_says_it_twice_is_refused():

@@ -151,10 +151,11 @@ def compare(
 
     Costs no privacy.
     """
+    import pandas as pd
+
     from cloakgp.data.tables import read_public
-    from cloakgp.release.points import points_of
     from cloakgp.report.comparison import compare_releases, describe_comparison
 
-    one, other = options.open_release(first), options.open_release(second)
-    points = None if at is None else points_of(one, read_public(at), name="--at").X
+    one, other = options.open_drawn(first), options.open_drawn(second)
+    points = None if at is None else pd.DataFrame(read_public(at).frame(numeric=True))
     print_sections(describe_comparison(one, other, compare_releases(one, other, points)))

@@ -256,6 +256,26 @@ class Release(Predictions):
         return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
 
     @property
+    def asked_transform(self) -> OutputTransform | None:
+        """What outputs were transformed by before they were asked, if they were."""
+        return self.transform
+
+    @property
+    def known_rows(self) -> int:
+        """How many rows there are, of all tables."""
+        return self.n_rows
+
+    @property
+    def even_inputs(self) -> Array:
+        """Those that the release holds: no others are known to be possible."""
+        return self.known_inputs
+
+    def predict_asked(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and sd of the latent function, each of shape (P,)."""
+        found = self.predict_latent(X)
+        return found.mean, found.sd
+
+    @property
     def known_inputs(self) -> Array:
         """Inputs of all rows of all tables, each table once, shape (n, D).
 

@@ -188,13 +188,14 @@ class StatisticsRelease(OneOutputRelease):
             return "middle of the declared ranges"
         return "median of the rows, by noisy counts"
 
-    def accuracy(self) -> Accuracy | None:
-        """Return the accuracy of predictions all over the box, by their own estimate.
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, where that is public."""
+        return self.statistics.rows
 
-        None of classes.
-        """
-        if self.classes is not None:
-            return None
+    @property
+    def even_inputs(self) -> Array:
+        """Points that lie evenly along all axes, or over the box, shape (256, D)."""
         basis = self.basis
         axes = len(basis.shares) if isinstance(basis, CosineBasis) else self.n_inputs
         # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).
@@ -202,12 +203,24 @@ class StatisticsRelease(OneOutputRelease):
         for _ in range(60):
             ratio = (1 + ratio) ** (1 / (axes + 1))
         steps = np.arange(1, BOX_POINTS + 1)[:, None] * ratio ** -np.arange(1.0, axes + 1)
+        if isinstance(basis, CosineBasis):
+            return basis.points_at(steps % 1.0)
         lo, hi = self.input_ranges
-        points = (
-            basis.points_at(steps % 1.0)
-            if isinstance(basis, CosineBasis)
-            else lo + (hi - lo) * (steps % 1.0)
-        )
+        points: Array = lo + (hi - lo) * (steps % 1.0)
+        return points
+
+    def predict_asked(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and sd of the curve, each of shape (P,)."""
+        return self.predict(X, return_std=True)
+
+    def accuracy(self) -> Accuracy | None:
+        """Return the accuracy of predictions all over the box, by their own estimate.
+
+        None of classes.
+        """
+        if self.classes is not None:
+            return None
+        points = self.even_inputs
         mean, sd = self.predict(points, return_std=True)
         _, new_sd = self.predict(points, return_std=True, new_output=True)
         return Accuracy.expected("the output", mean, sd, new_sd)
