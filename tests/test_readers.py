@@ -14,7 +14,13 @@ import pandas as pd
 import pytest
 
 import cloakgp
-from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor
+from cloakgp import (
+    DPGPClassifier,
+    DPGPClassifierPrivateInputs,
+    DPGPQuantileRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+)
 from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema, Vector
 from cloakgp.release.io.bundle import COEFFICIENTS, bundle_bytes
 from cloakgp.release.io.codec import to_tree
@@ -93,7 +99,7 @@ def test_r_predicts_every_kept_kind_alike(rscript):
     alike, refused = map(int, re.findall(r"\d+", said))
     assert alike + refused == len(list(GOLDEN.glob("*.cloak")))
     # The list is in golden.R, with why.
-    assert refused < 15
+    assert refused < 7
 
 
 def test_the_package_is_ready_for_npm(node, tmp_path):
@@ -221,6 +227,67 @@ PLAIN = ("calibrated", "scattered", "trending")
 @pytest.fixture(scope="module")
 def releases(table):
     return {name: model.fit(table[0], y).release_ for name, model, y in models(table[1])}
+
+
+PRIVATE = Schema(
+    (
+        Number("age", missing="impute", ranges=((0.0, 100.0),)),
+        Number("weight", decimal=",", thousands=".", ranges=((1000.0, 2000.0),)),
+        Category("job", levels=("clerk", "cook"), missing="category"),
+        OrderedCategory("grade", levels=("low", "middle", "high"), missing="impute", fill=1.0),
+        Boolean("smoker", true_values=("yes",), false_values=("no",), missing="impute"),
+        Date("when", cycles=("day", "week", "year"), ranges=((18000.0, 19000.0),)),
+        Place("home", latitude="lat", longitude="lon", ranges=((51.0, 52.0), (-1.0, 1.0))),
+        Vector("word", columns=("w1", "w2", "w3"), ranges=((-2.0, 2.0),), missing="impute"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def private(table):
+    frame, ages = table
+    budget = {"schema": PRIVATE, "epsilon": 20.0, "delta": 1e-3, "insecure_seed": 3}
+    with warnings.catch_warnings():
+        # So few rows, so large a budget.
+        warnings.simplefilter("ignore", cloakgp.PrivacyParameterWarning)
+        numbers = DPGPRegressorPrivateInputs(bounds=(10.0, 90.0), **budget).fit(frame, ages)
+        thirds = np.array(["a", "b", "c"])[np.arange(len(ages)) % 3]
+        classes = DPGPClassifierPrivateInputs(classes=["a", "b", "c"], **budget)
+        return numbers.release_, classes.fit(frame, thirds).release_
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+def test_whole_rows_of_raw_columns_are_read_alike(language, private, table, tmp_path, request):
+    rows = gaps(table[0])
+    for release in private:
+        paths = saved(release, rows, tmp_path)
+        if language == "javascript":
+            command = [request.getfixturevalue("node"), "--input-type=module", "-e", WITH_NODE]
+            told = json.loads(run([*command, *paths], JAVASCRIPT))
+            found = pd.DataFrame(told["predict"])
+        else:
+            command = [request.getfixturevalue("rscript"), "-e", WITH_R]
+            told = json.loads(run([*command, *paths], R))
+            found = pd.DataFrame(told["predict"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            if release.class_labels:
+                shares = release.predict_proba(rows)
+                if language == "javascript":
+                    found = pd.DataFrame(
+                        found.probabilities.tolist(), columns=["p_a", "p_b", "p_c"]
+                    )
+                close(found[["p_a", "p_b", "p_c"]], shares)
+                continue
+            mean, sd = release.predict(rows, return_std=True)
+            _, new_sd = release.predict(rows, return_std=True, new_output=True)
+            interval = np.column_stack(release.predict_interval(rows, COVERAGE))
+            above = release.probability_above(rows, THRESHOLD)
+        close(found, np.column_stack([mean, sd, new_sd]))
+        close(pd.DataFrame(told["interval"]), interval)
+        close(told["above"], above)
+        release_path = paths[0]
+        release_path.unlink()
 
 
 def oracle(release, rows):
@@ -356,7 +423,7 @@ def test_what_a_reader_does_not_know_is_refused_by_name(language, where, tmp_pat
     release = cloakgp.load(GOLDEN / "numbers.cloak")
 
     def tree(stored):
-        found = release._coefficients(stored)
+        found = release.coefficients(stored=stored, beside=True)
         (found if where == "whole" else found["parts"][0])["tide"] = {"moon": 1.0}
         return to_tree(release, stored=stored) | {COEFFICIENTS: found}
 

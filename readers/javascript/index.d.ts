@@ -13,7 +13,7 @@ export type Prediction =
   | { mean: number; sd: number };
 
 export interface Release {
-  /** "one output", "regression of several outputs" or "histogram". */
+  /** "one output", "regression of several outputs", "statistics" or "histogram". */
   readonly kind: string;
   /** "numbers", "counts", "quantiles" or "classes". */
   readonly outputs: string;

@@ -1,14 +1,14 @@
 // Predictions from a release file of cloakgp, in Node and in browsers, without dependencies.
 import { openArchive } from "./archive.js";
 import { sourcesOf, valuesOf } from "./cells.js";
-import { columnsOf, predictor } from "./predictor.js";
+import { columnsOf, featuresOf, predictor } from "./predictor.js";
 
 const OLD = "it was written without what programs in other languages predict by: open it in Python and save it again";
 
 // All that there is among the coefficients: what is not here has a meaning that this reader would miss.
-const KNOWN = new Set(["outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
+const KNOWN = new Set(["outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "least", "quantiles", "counts",
   "calibration", "margins", "parts", "several"]);
-const KNOWN_OF_PARTS = new Set(["weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
+const KNOWN_OF_PARTS = new Set(["weight", "features", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
   "overdispersion", "questions", "channels"]);
 const checkKnown = (tree, known) => {
   const strange = Object.keys(tree).filter((name) => tree[name] !== null && !known.has(name));
@@ -25,7 +25,8 @@ const predicting = (manifest, arrays) => {
   const array = (name) => arrays.get(name);
   const parts = tree.parts.map((part) => ({
     ...part,
-    centres: array(part.centres),
+    features: featuresOf(part.features, array),
+    centres: part.centres && array(part.centres),
     factor: part.factor && array(part.factor),
     questions: part.questions && part.questions.map((blocks) => blocks.map(({ start, matrix, scale }) => ({
       start,
@@ -171,7 +172,7 @@ class Histogram {
 export const readRelease = async (content) => {
   const { manifest, arrays } = await openArchive(content);
   if (manifest.kind === "histogram") return new Histogram(manifest, arrays);
-  if (manifest.kind === "one output" || manifest.kind === "regression of several outputs")
+  if (["one output", "regression of several outputs", "statistics"].includes(manifest.kind))
     return new Release(manifest, arrays);
   throw new Error(`a release of ${manifest.kind} cannot be read here: predict in Python`);
 };

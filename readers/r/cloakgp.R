@@ -140,9 +140,9 @@
 # ---- Latent functions: see cloakgp/release/coefficients.py ----
 
 # All that there is among the coefficients: what is not here has a meaning that this reader would miss.
-.cloak_known <- c("outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
+.cloak_known <- c("outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "least", "quantiles", "counts",
   "calibration", "margins", "parts", "several")
-.cloak_known_of_parts <- c("weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
+.cloak_known_of_parts <- c("weight", "features", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
   "overdispersion", "questions", "channels")
 .cloak_check_known <- function(tree, known) {
   strange <- setdiff(names(tree)[!vapply(tree, is.null, logical(1))], known)
@@ -155,8 +155,9 @@
   .cloak_check_known(part, .cloak_known_of_parts)
   if (is.null(part$noise))
     stop("noise that varies with the inputs cannot be told here: predict in Python", call. = FALSE)
-  part$kernel <- .cloak_kernel(part$kernel)
-  part$centres <- arrays[[part$centres]]
+  if (!is.null(part$features)) part$features <- .cloak_features(part$features, arrays)
+  if (!is.null(part$kernel)) part$kernel <- .cloak_kernel(part$kernel)
+  if (!is.null(part$centres)) part$centres <- arrays[[part$centres]]
   if (!is.null(part$factor)) part$factor <- arrays[[part$factor]]
   part$questions <- lapply(part$questions, lapply, function(block) {
     for (name in c("matrix", "scale")) block[[name]] <- arrays[[block[[name]]]]
@@ -169,6 +170,75 @@
   part
 }
 
+# ---- Features of whole rows: see cloakgp/models/axes.py, cosines.py and features.py ----
+
+# The share of rows below places in [0, 1], given shares below bins and in them.
+.cloak_below <- function(places, table) {
+  within <- places * nrow(table)
+  bin <- pmin(floor(within), nrow(table) - 1)
+  table[bin + 1, 1] + (within - bin) * table[bin + 1, 2]
+}
+.cloak_axis <- function(axis, X, lo, hi) {
+  columns <- unlist(axis$columns) + 1
+  if (axis$type == "line") {
+    t <- .cloak_below((X[, columns] - lo[columns]) / (hi[columns] - lo[columns]), axis$table)
+    return(sqrt(2) * cos(pi * outer(t, 1:6)))
+  }
+  if (axis$type == "circle") {
+    turn <- atan2(X[, columns[2]], X[, columns[1]]) / (2 * pi)
+    angles <- 2 * pi * outer(.cloak_below(turn - floor(turn), axis$table), 1:3)
+    waves <- sqrt(2) * cbind(cos(angles), sin(angles))
+    return(waves[, c(1, 4, 2, 5, 3, 6), drop = FALSE])
+  }
+  if (axis$type != "levels") stop("an axis of the kind ", axis$type, " cannot be evaluated here", call. = FALSE)
+  level <- if (length(columns) == 1) 1 + (X[, columns] > 0.5) else max.col(X[, columns, drop = FALSE], "first")
+  axis$table[level, , drop = FALSE]
+}
+.cloak_shortened <- function(features) features / pmax(1, sqrt(rowSums(features^2)))
+
+# Features at the rows of X, a row for each, and the variance that they leave out there.
+.cloak_features <- function(basis, arrays) {
+  for (name in intersect(names(basis), c("terms", "scales", "points", "map", "variances")))
+    basis[[name]] <- arrays[[basis[[name]]]]
+  basis$axes <- lapply(basis$axes, function(axis) { axis$table <- as.matrix(arrays[[axis$table]]); axis })
+  lo <- unlist(basis$lo)
+  hi <- unlist(basis$hi)
+  covariance <- if (is.null(basis$kernel)) NULL else .cloak_kernel(basis$kernel)
+  alone <- function(X) vapply(seq_len(nrow(X)), function(i) covariance(X[i, , drop = FALSE], X[i, , drop = FALSE])[1, 1],
+    numeric(1))
+  evaluate <- switch(basis$type,
+    cosines = function(X) {
+      tables <- lapply(basis$axes, function(axis) .cloak_axis(axis, X, lo, hi))
+      column <- function(axis, place) if (place == 0) rep(1, nrow(X)) else tables[[axis + 1]][, place]
+      each <- vapply(seq_len(nrow(basis$terms)), function(j) {
+        term <- basis$terms[j, ]
+        column(term[1], term[3]) * column(term[2], term[4]) * basis$scales[j]
+      }, numeric(nrow(X)))
+      list(b = .cloak_shortened(matrix(each, nrow(X))), left = rep(basis$left_out, nrow(X)))
+    },
+    eigenfunctions = function(X) {
+      b <- .cloak_shortened(covariance(X, basis$points) %*% basis$map)
+      list(b = b, left = pmax(alone(X) - as.vector(b^2 %*% as.vector(basis$variances)), 0))
+    },
+    bins = function(X) {
+      bins <- unlist(basis$bins)
+      places <- vapply(seq_along(bins), function(d)
+        pmin(floor((X[, d] - lo[d]) / (hi[d] - lo[d]) * bins[d]), bins[d] - 1), numeric(nrow(X)))
+      places <- matrix(places, nrow(X))
+      index <- rep(0, nrow(X))
+      for (d in seq_along(bins)) index <- index * bins[d] + places[, d]
+      middles <- vapply(seq_along(bins), function(d) lo[d] + (places[, d] + 0.5) / bins[d] * (hi[d] - lo[d]), numeric(nrow(X)))
+      middles <- matrix(middles, nrow(X))
+      whole <- alone(middles)
+      crossed <- vapply(seq_len(nrow(X)), function(i) covariance(X[i, , drop = FALSE], middles[i, , drop = FALSE])[1, 1], numeric(1))
+      b <- outer(index, seq_len(prod(bins)) - 1, "==") + 0
+      list(b = b, left = pmax(alone(X) - ifelse(whole > 0, crossed^2 / whole, 0), 0))
+    },
+    stop("features of the kind ", basis$type, " cannot be evaluated here", call. = FALSE)
+  )
+  function(X) evaluate(matrix(pmin(pmax(t(X), lo), hi), nrow(X), byrow = TRUE))
+}
+
 # What the answers of each measurement ask of a latent function, in the place of b.
 .cloak_asked <- function(blocks, b) {
   do.call(rbind, lapply(blocks, function(block)
@@ -177,6 +247,15 @@
 
 # Means and variances of each latent function at the rows of X, matrices of a column for each.
 .cloak_latent <- function(part, X) {
+  if (!is.null(part$features)) {
+    found <- part$features(X)
+    each <- function(told) matrix(vapply(part$channels, told, numeric(nrow(X))), nrow(X))
+    return(list(
+      mean = each(function(channel) channel$mean + as.vector(found$b %*% as.vector(channel$weights))),
+      variance = each(function(channel)
+        found$left + if (nrow(channel$added) == 0) 0 else rowSums((found$b %*% t(channel$added))^2))
+    ))
+  }
   none <- nrow(part$centres) == 0
   b <- if (none) matrix(0, 0, nrow(X)) else t(part$kernel(X, part$centres))
   if (!is.null(part$factor)) b <- forwardsolve(part$factor, b)
@@ -302,7 +381,19 @@
   high
 }
 
+# The nearest, in sum of squares, of at least `least` that add up to 1: what the largest have above the
+# rest is taken off them.
+.cloak_nearest <- function(shares, least) {
+  mass <- 1 - least * length(shares)
+  falling <- sort(shares - least, decreasing = TRUE)
+  excess <- (cumsum(falling) - mass) / seq_along(falling)
+  pmax(shares - least - excess[sum(falling > excess)], 0) + least
+}
 .cloak_probabilities <- function(release, X) {
+  if (!is.null(release$least)) {
+    shares <- .cloak_latent(release$parts[[1]], X)$mean
+    return(t(matrix(apply(shares, 1, .cloak_nearest, least = release$least), ncol(shares))))
+  }
   scales <- unlist(release$link$scales)
   weights <- unlist(release$link$weights)
   total <- matrix(0, nrow(X), length(release$classes))
@@ -504,7 +595,7 @@ read_release <- function(path) {
   manifest <- opened$manifest
   arrays <- opened$arrays
   if (manifest$kind == "histogram") return(.cloak_histogram(opened))
-  if (!(manifest$kind %in% c("one output", "regression of several outputs")))
+  if (!(manifest$kind %in% c("one output", "regression of several outputs", "statistics")))
     stop("a release of ", manifest$kind, " cannot be read here: predict in Python", call. = FALSE)
   release <- manifest$coefficients
   if (is.null(release))

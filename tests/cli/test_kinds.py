@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cloakgp import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.cli import app
+from cloakgp.columns import Category, Number, Schema, schema_to_text
 
 SECRET = "777.125"
 BUDGET = ["--epsilon", 1, "--delta", 1e-3]
@@ -129,6 +130,53 @@ def test_a_plan_of_private_inputs_reads_no_table():
     assert "probabilities" in done("plan-private-inputs", *words, "--rows", 40).output
     twice = ["--input", "age=0:100", "--output", "age=0:9", "--rows", 40, *BUDGET]
     assert run("plan-private-inputs", *twice).exit_code == 1
+
+
+def test_private_inputs_of_a_schema():
+    schema = Schema(
+        (
+            Number("age", ranges=((0.0, 100.0),)),
+            Category("job", levels=("clerk", "cook", "guard"), other=False),
+        )
+    )
+    Path("private.schema.json").write_text(schema_to_text(schema), encoding="utf-8")
+    words = ["--schema", "private.schema.json", "--output", "pay=0:1000", *BUDGET]
+    told = json.loads(done("plan-private-inputs", *words, "--rows", 500, "--json").output)
+    assert told["inputs"] == 2
+    assert told["questions"][0]["numbers"] == 8 + 3 + 16
+    done("release-private-inputs", "people.csv", *words, "-o", "private.cloak")
+    release = StatisticsRelease.load("private.cloak")
+    assert release.schema.columns == schema.columns
+    done("predict", "private.cloak", "--at", "new.csv", "-o", "out.csv", "--interval", 0.8)
+    found = pd.read_csv("out.csv")
+    assert found["mean"].between(0, 1000).all()
+    assert (found.lo_80 <= found.hi_80).all()
+    inputs = json.loads(done("show", "private.cloak", "--json").output)["inputs"]
+    assert [each["kind"] for each in inputs] == ["number", "category"]
+    assert inputs[1]["levels"] == ["clerk", "cook", "guard"]
+    done("plot", "private.cloak", "-o", "private.png")
+    done("page", "private.cloak", "-o", "private.html")
+    assert "Cloak" in Path("private.html").read_text(encoding="utf-8")
+    public = ["--output", "pay", "--bounds", 0, 1000, "--inputs", "age,job", *BUDGET]
+    done("release", "people.csv", *public, "-o", "public.cloak")
+    said = done("compare", "private.cloak", "public.cloak", "--at", "new.csv").output
+    assert "7 places" in " ".join(said.split())
+    assert run("compare", "private.cloak", "public.cloak").exit_code == 1
+
+
+def test_a_schema_that_leaves_something_open_or_says_it_twice_is_refused():
+    asked = ["release-private-inputs", "people.csv", "--output", "pay=0:1000", *BUDGET]
+    open_one = schema_to_text(Schema((Category("job", missing="refuse"),)))
+    Path("open.schema.json").write_text(open_one, encoding="utf-8")
+    for words, complaint in (
+        (["--schema", "open.schema.json"], "needs its levels"),
+        (["--schema", "open.schema.json", "--input", "age=0:100"], "or by a --schema"),
+        ([], "name the private inputs"),
+    ):
+        refused = run(*asked, *words, "-o", "open.cloak")
+        assert refused.exit_code == 1
+        assert complaint in " ".join(refused.output.split())
+        assert not Path("open.cloak").exists()
 
 
 def test_private_inputs_that_are_damaged_show_nothing():

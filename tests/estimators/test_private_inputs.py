@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel
 from sklearn.utils.estimator_checks import check_estimator
 
+from cloakgp.columns import Boolean, Category, Date, Number, Schema
 from cloakgp.estimators.private_inputs import (
     DPGPClassifierPrivateInputs,
     DPGPRegressorPrivateInputs,
@@ -21,6 +22,9 @@ from cloakgp.estimators.private_inputs import (
 from cloakgp.models.simplex import simplex_corners
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import ReleaseFileError
+from cloakgp.release.io.bundle import bundle_bytes
+from cloakgp.release.io.codec import to_tree
+from cloakgp.release.points import NoPredictionWarning, UnseenLevelWarning
 from cloakgp.release.statistics import StatisticsRelease
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
@@ -66,13 +70,14 @@ def test_clones_keep_every_parameter():
         "delta": 1e-4,
         "neighbours": "add-remove",
         "n_features": 4,
+        "schema": None,
         "insecure_seed": 9,
     }
     assert clone(DPGPRegressorPrivateInputs(**parameters)).get_params(deep=False) == parameters
 
 
 def test_budgets_and_ranges_have_no_default():
-    for missing in ("input_bounds", "bounds", "epsilon", "delta"):
+    for missing in ("bounds", "epsilon", "delta"):
         given = {"input_bounds": [(0, 1)], "bounds": (0, 1), "epsilon": 1.0, "delta": 0.1}
         del given[missing]
         with pytest.raises(TypeError, match=missing):
@@ -316,7 +321,11 @@ def test_a_release_of_classes_is_kept_shown_and_predicts(tmp_path):
             {"classes": None, "points": None},
         )
     ):
-        replace(release, **forged).save(tmp_path / f"{number}.cloak")
+        written = bundle_bytes(
+            kind=release.kind,
+            tree=lambda stored, forged=forged: to_tree(replace(release, **forged), stored=stored),
+        )
+        (tmp_path / f"{number}.cloak").write_bytes(written)
         with pytest.raises(ReleaseFileError, match=r"its|not of finite"):
             StatisticsRelease.load(tmp_path / f"{number}.cloak")
 
@@ -389,3 +398,159 @@ def test_no_complaint_quotes_a_label_or_says_how_many(y):
     with pytest.raises(ValueError, match=r"class|rows|missing|masked") as caught:
         classifier().fit(np.ones((2, 2)), y)
     assert "7654" not in str(caught.value)
+
+
+# --- columns by a declared schema ---
+
+SCHEMA = Schema(
+    (
+        Number("age", ranges=((0.0, 100.0),)),
+        Category("job", levels=("clerk", "cook", "smith")),
+        Date("when", linear=False, cycles=("year",)),
+        Boolean("smoker", true_values=("yes",), false_values=("no",), missing="impute"),
+    )
+)
+EFFECTS = {"clerk": 0.5, "cook": -0.3, "smith": 0.0, "other": -0.6}
+
+
+def people(rng, rows=1500):
+    """A table of mixed columns, and the average of people like each."""
+    days = rng.integers(0, 1500, rows)
+    frame = pd.DataFrame(
+        {
+            "smoker": pd.Series(rng.choice(["yes", "no"], rows), dtype=object),
+            "age": rng.uniform(20, 80, rows),
+            "when": pd.Timestamp("2018-01-01") + pd.to_timedelta(days, "D"),
+            "job": rng.choice(["clerk", "cook", "smith", "baker"], rows, p=[0.5, 0.25, 0.2, 0.05]),
+            "note": "4711",
+        }
+    )
+    season = np.cos(2 * np.pi * days / 365.2425)
+    levels = frame.job.replace({"baker": "other"}).map(EFFECTS).to_numpy()
+    average = levels + 0.2 * season + 0.1 * (frame.smoker == "yes") + (frame.age - 50) / 200
+    frame.loc[::50, "smoker"] = None
+    return frame, average.to_numpy()
+
+
+def with_schema(**changes):
+    asked = {"input_bounds": None, "schema": SCHEMA, "delta": 1e-5, **changes}
+    return model(**asked)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_columns_of_a_schema_are_learned(neighbours, tmp_path):
+    frame, average = people(np.random.default_rng(0))
+    y = average + 0.1 * np.random.default_rng(1).normal(size=len(average))
+    fitted = with_schema(epsilon=3.0, neighbours=neighbours, insecure_seed=0).fit(frame, y)
+    with pytest.warns(UnseenLevelWarning, match="baker"):
+        mean, sd = fitted.predict(frame, return_std=True)
+    assert np.sqrt(np.mean((mean - average) ** 2)) < 0.4 * average.std()
+    assert (sd > 0).all()
+    assert fitted.n_features_in_ == 5
+    assert fitted.release_.schema.names[0] == "age"
+    fitted.release_.save(tmp_path / "one.cloak")
+    again = StatisticsRelease.load(tmp_path / "one.cloak")
+    with pytest.warns(UnseenLevelWarning):
+        np.testing.assert_array_equal(again.predict(frame[["job", "smoker", "when", "age"]]), mean)
+    words = as_text(describe(again), width=10_000)
+    for told in (
+        "the inputs (age, job, when, smoker)",
+        "declared to be 3 categories (clerk, cook, smith)",
+        "declared to be numbers, in 0 to 100",
+        "and of levels: 8 of age",
+        "4 of job",
+    ):
+        assert told in words
+
+
+def test_effects_of_levels_are_told_apart_by_as_much_as_they_differ():
+    frame, average = people(np.random.default_rng(2))
+    fitted = with_schema(epsilon=20.0, insecure_seed=1).fit(frame, average)
+    rows = frame.head(1).drop(columns="note").loc[[0] * 3].assign(job=["clerk", "cook", "smith"])
+    found = fitted.predict(rows)
+    wanted = np.array([EFFECTS[job] for job in rows.job])
+    np.testing.assert_allclose(found - found.mean(), wanted - wanted.mean(), atol=0.1)
+
+
+def test_classes_of_columns_of_a_schema():
+    frame, average = people(np.random.default_rng(3), rows=2500)
+    y = np.where(average > 0, "ill", "well")
+    fitted = classifier(input_bounds=None, schema=SCHEMA, insecure_seed=0).fit(frame, y)
+    with pytest.warns(UnseenLevelWarning):
+        assert np.mean(fitted.predict(frame) == y) > 0.8
+    with pytest.warns(UnseenLevelWarning):
+        assert fitted.predict(frame).tolist() == fitted.release_.predict(frame)
+
+
+def test_rows_that_lack_an_input_have_no_prediction():
+    frame, average = people(np.random.default_rng(4), rows=300)
+    fitted = with_schema(insecure_seed=0).fit(frame, average)
+    rows = frame.head(4).copy()
+    rows["job"] = ["clerk", "cook", "smith", "clerk"]
+    rows.loc[2, "age"] = None
+    with pytest.warns(NoPredictionWarning, match="1 row lacks age"):
+        mean, sd = fitted.predict(rows, return_std=True)
+    assert np.isnan([mean[2], sd[2]]).all()
+    with pytest.warns(NoPredictionWarning):
+        _, cov = fitted.predict(rows, return_cov=True)
+    assert cov.shape == (4, 4)
+    np.testing.assert_array_equal(np.isnan(cov).any(axis=0), [True] * 4)
+    with pytest.warns(NoPredictionWarning):
+        told = fitted.release_.predict_frame(rows, interval=0.9)
+    assert told.iloc[2].isna().all()
+    assert told.drop(index=2).notna().all(axis=None)
+    sorted_ones = classifier(input_bounds=None, schema=SCHEMA, insecure_seed=0)
+    sorted_ones.fit(frame, np.where(average > 0, "ill", "well"))
+    with pytest.warns(NoPredictionWarning):
+        labels = sorted_ones.release_.predict(rows)
+    assert labels[2] is None
+    assert None not in labels[:2] + labels[3:]
+
+
+def test_a_schema_and_the_table_decide_and_no_message_tells_a_cell():
+    frame, average = people(np.random.default_rng(5), rows=60)
+    for changes, complaint in (
+        ({"input_bounds": [(0, 1)]}, "both given"),
+        ({"kernel": RBF(1.0)}, "takes numbers"),
+        ({"schema": Schema((Number("age"),))}, "needs a range"),
+        ({"schema": None}, "input_bounds are missing"),
+    ):
+        table = frame[["age"]] if changes.get("schema", 0) is None else frame
+        with pytest.raises(ValueError, match=complaint):
+            with_schema(**changes).fit(table, average)
+    with pytest.raises(ValueError, match="columns have names"):
+        with_schema().fit(frame.to_numpy(), average)
+    frame.loc[11, "age"] = 7654.0
+    frame["age"] = frame.age.astype(object)
+    frame.loc[12, "age"] = "7654 years"
+    with pytest.raises(ValueError, match="is not a number") as caught:
+        with_schema().fit(frame, average)
+    error = caught.value
+    while error is not None:
+        assert not any(told in str(error) for told in ("7654", "12", "60"))
+        error = error.__cause__ or error.__context__
+
+
+def test_a_plan_of_a_schema_counts_its_levels():
+    plan = with_schema().plan(1000)
+    assert plan.inputs == 4
+    # Of age and the season 8 bins each, 4 levels, twice 2 for the truth value, and the output.
+    assert plan.questions[0].numbers == 8 + 4 + 8 + 2 + 2 + 16
+    assert "of 4 inputs" in str(plan)
+    release = with_schema().fit(*people(np.random.default_rng(6), rows=200)).release_
+    assert sum(map(len, release.counts.counts)) == plan.questions[0].numbers
+    assert release.basis.count == plan.features
+
+
+def test_forged_schemas_are_refused(tmp_path):
+    frame, average = people(np.random.default_rng(7), rows=100)
+    release = with_schema().fit(frame, average).release_
+    other = replace(release.schema, columns=release.schema.columns[:-1])
+    levels = replace(release.schema.columns[1], levels=("clerk", "cook"))
+    fewer = replace(release.schema, columns=(release.schema.columns[0], levels))
+    wider = replace(release.schema.columns[0], ranges=((0.0, 50.0),))
+    narrow = replace(release.schema, columns=(wider, *release.schema.columns[1:]))
+    for number, forged in enumerate((other, fewer, narrow)):
+        replace(release, schema=forged).save(tmp_path / f"{number}.cloak")
+        with pytest.raises(ReleaseFileError, match="its schema does not fit"):
+            StatisticsRelease.load(tmp_path / f"{number}.cloak")

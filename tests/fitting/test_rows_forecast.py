@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from cloakgp import DPGPClassifierPrivateInputs, DPGPRegressorPrivateInputs
 from cloakgp.fitting.rows_forecast import forecast_rows
 from cloakgp.fitting.rows_plan import FACTOR
+from cloakgp.models.axes import lines
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import InputBox
 
@@ -78,10 +79,10 @@ def test_what_noise_does_is_as_forecast_within_the_stated_factor(name, neighbour
 
 def test_without_noise_it_is_the_posterior_of_even_rows():
     """With ε beyond all measure: Σ_j c_j² / (1/P_j + N c_j²/σ²)."""
-    asked = {"rows": 500, "inputs": 2, "features": 20, "delta": 0.1, "neighbours": "replace"}
+    asked = {"rows": 500, "axes": lines(2), "features": 20, "delta": 0.1, "neighbours": "replace"}
     basis = CosineBasis(
         box=InputBox((0.0, 0.0), (1.0, 1.0)),
-        shares=np.ones((2, 1)),
+        shares=(np.ones(1),) * 2,
         signal_variance=0.6,
         mean_variance=0.25,
         wanted=20,
@@ -99,7 +100,7 @@ def test_without_noise_it_is_the_posterior_of_even_rows():
 
 @pytest.mark.parametrize("classes", [None, 2, 5])
 def test_errors_fall_with_the_budget_and_rows_and_never_exceed_the_prior(classes):
-    asked = {"inputs": 3, "features": 40, "delta": 1e-6, "classes": classes}
+    asked = {"axes": lines(3), "features": 40, "delta": 1e-6, "classes": classes}
     found = [
         forecast_rows(rows=rows, epsilon=epsilon, neighbours="replace", **asked).error
         for rows, epsilon in ((10, 0.01), (1000, 0.1), (1000, 1.0), (1000, 10.0), (10**5, 10.0))
@@ -113,6 +114,6 @@ def test_errors_fall_with_the_budget_and_rows_and_never_exceed_the_prior(classes
 
 def test_many_rows_and_inputs_are_forecast_at_once():
     found = forecast_rows(
-        rows=10**8, inputs=500, features=200, epsilon=1.0, delta=1e-9, neighbours="replace"
+        rows=10**8, axes=lines(500), features=200, epsilon=1.0, delta=1e-9, neighbours="replace"
     )
     assert 0 < found.error <= 1

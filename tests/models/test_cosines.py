@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.models.cosines import (
-    EVEN_SHARE,
-    LENGTHSCALE,
-    CosineBasis,
-    estimate_class_shares,
-    estimate_shares,
-    with_even_share,
-)
+from cloakgp.models.axes import LENGTHSCALE, estimate_class_shares, estimate_shares, lines
+from cloakgp.models.cosines import EVEN_SHARE, CosineBasis, with_even_share
 from cloakgp.models.features import InputBox
 
 BOX = InputBox((0.0, -1.0), (10.0, 1.0))
@@ -23,7 +17,13 @@ SKEWED = np.array([[0.7, 0.1, 0.1, 0.1], [0.25, 0.25, 0.25, 0.25]])
 
 def basis(**changes):
     given = {"signal_variance": 3.0, "mean_variance": 2.0, "wanted": 30, **changes}
-    return CosineBasis(box=BOX, shares=SKEWED, **given)
+    return CosineBasis(box=BOX, shares=tuple(SKEWED), **given)
+
+
+def below(X):
+    """The share of rows below each input."""
+    pairs = zip(lines(2), basis().tables, strict=True)
+    return np.column_stack([line.below(X, box=BOX, table=table) for line, table in pairs])
 
 
 def spread(rng, rows):
@@ -34,13 +34,13 @@ def spread(rng, rows):
 
 
 def test_inputs_of_the_stated_density_are_spread_evenly():
-    t = basis().spread_evenly(spread(np.random.default_rng(0), 20_000))
-    for column in t.T:
+    rows = spread(np.random.default_rng(0), 20_000)
+    for column in below(rows).T:
         np.testing.assert_allclose(np.quantile(column, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.02)
 
 
 def test_ends_of_the_box_are_ends_and_inputs_beyond_are_clipped():
-    at = basis().spread_evenly(np.array([[0.0, -1.0], [10.0, 1.0], [-5.0, 7.0]]))
+    at = below(np.array([[0.0, -1.0], [10.0, 1.0], [-5.0, 7.0]]))
     np.testing.assert_allclose(at, [[0, 0], [1, 1], [0, 1]], atol=1e-12)
 
 
@@ -73,7 +73,7 @@ def test_the_prior_has_the_stated_variance(monkeypatch):
 def test_of_one_input_variances_fall_as_those_of_a_matern_process():
     one = CosineBasis(
         box=InputBox((0.0,), (1.0,)),
-        shares=np.ones((1, 1)),
+        shares=(np.ones(1),),
         signal_variance=1.0,
         mean_variance=1.0,
         wanted=3,
@@ -86,7 +86,7 @@ def test_of_one_input_variances_fall_as_those_of_a_matern_process():
 def test_many_inputs_have_each_an_effect():
     one = CosineBasis(
         box=InputBox((0.0,) * 50, (1.0,) * 50),
-        shares=np.ones((50, 1)),
+        shares=(np.ones(1),) * 50,
         signal_variance=1.0,
         mean_variance=1.0,
         wanted=51,
@@ -116,9 +116,10 @@ def test_shares_are_the_posterior_mean_of_their_halves():
 @pytest.mark.parametrize(
     "forged",
     [
-        {"shares": np.array([[0.5, 0.5]])},
-        {"shares": np.array([[0.5, 0.6], [0.5, 0.5]])},
-        {"shares": np.array([[1.0, 0.0], [0.5, 0.5]])},
+        {"shares": (np.array([0.5, 0.5]),)},
+        {"shares": (np.array([0.5, 0.6]), np.array([0.5, 0.5]))},
+        {"shares": (np.array([1.0, 0.0]), np.array([0.5, 0.5]))},
+        {"shares": (np.eye(2) / 2, np.array([0.5, 0.5]))},
         {"signal_variance": 0.0},
         {"mean_variance": np.nan},
         {"wanted": 0},

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from whole_row_neighbours import BOUNDS, BOX, neighbours_of, spent, table
 
+from cloakgp.models.axes import Circle, Levels
+from cloakgp.models.features import InputBox
 from cloakgp.privacy.column_counts import measure_column_counts
 from cloakgp.privacy.statistics import NEIGHBOURS
 
@@ -115,3 +117,80 @@ def test_bad_settings(change, complaint):
     X, y = table(np.random.default_rng(4))
     with pytest.raises(ValueError, match=complaint):
         measured(X, y, **change)
+
+
+# --- levels and circles ---
+
+MIXED = InputBox((0.0, 0.0, 0.0, -1.0, -1.0, 0.0), (1.0, 1.0, 1.0, 1.0, 1.0, 1.0))
+AXES = (Levels((0, 1, 2)), Circle(3, 4), Levels((5,)))
+
+
+def mixed_rows(rng, rows):
+    """Rows of levels, of angles and of marks, with some that no level fits."""
+    levels = np.eye(3)[rng.integers(0, 3, rows)]
+    angles = rng.uniform(0, 2 * np.pi, rows)
+    marks = rng.integers(0, 2, rows)
+    return np.column_stack([levels, np.cos(angles), np.sin(angles), marks]).astype(float)
+
+
+def of_axes(X, y, *, neighbours="replace", epsilon=1.0):
+    return measure_column_counts(
+        X,
+        y,
+        box=MIXED,
+        axes=AXES,
+        bounds=BOUNDS,
+        bins=(3, 8, 2, 16),
+        weights=(0.6, 0.3, 0.2, 1.0),
+        epsilon=epsilon,
+        delta=1e-5,
+        neighbours=neighbours,
+    )
+
+
+def mixed_neighbours(X, y, *, neighbours, rng):
+    strange = [[0.0] * 6, [9e9] * 6, [-9e9] * 6, [1, 1, 1, 0, 0, 0.5]]
+    rows = [*mixed_rows(rng, 40), *map(np.array, strange)]
+    ends = (*BOUNDS, -1e300, 140.0)
+    if neighbours == "replace":
+        return [
+            (np.vstack([row, X[1:]]), np.concatenate([[end], y[1:]]))
+            for row in rows
+            for end in ends
+        ]
+    return [(np.vstack([row, X]), np.concatenate([[end], y])) for row in rows for end in ends]
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_no_row_of_levels_and_angles_spends_more_than_claimed_and_some_all_of_it(neighbours):
+    rng = np.random.default_rng(5)
+    X, y = mixed_rows(rng, 12), rng.uniform(60.0, 220.0, size=12)
+    y[0] = BOUNDS[0]
+    tables = [(X, y), *mixed_neighbours(X, y, neighbours=neighbours, rng=rng)]
+    most, claimed = spent(lambda X, y: of_axes(X, y, neighbours=neighbours), tables)
+    assert 0.999999 * claimed <= most <= claimed
+
+
+def test_an_axis_that_counts_a_row_twice_is_caught(monkeypatch):
+    """Mutation: a mark that is counted among levels as well, and the brute force must object."""
+    whole = door.integer_counts
+
+    def twice(places, *, bins, weights):
+        counts = whole(places, bins=bins, weights=weights)
+        return counts + np.concatenate([counts[:3], np.zeros(len(counts) - 3, dtype=np.int64)])
+
+    monkeypatch.setattr(door, "integer_counts", twice)
+    rng = np.random.default_rng(5)
+    X, y = mixed_rows(rng, 12), rng.uniform(60.0, 220.0, size=12)
+    y[0] = BOUNDS[0]
+    tables = [(X, y), *mixed_neighbours(X, y, neighbours="replace", rng=rng)]
+    most, claimed = spent(of_axes, tables)
+    assert most > claimed
+
+
+def test_levels_and_angles_are_counted_where_they_are():
+    X = np.array([[1, 0, 0, 1, 0.1, 0], [0, 0, 1, -1, 0.1, 1], [0, 0, 1, 1, -0.1, 1]], dtype=float)
+    found = of_axes(X, np.full(3, 140.0), epsilon=1e6).counts
+    assert found[0].round().tolist() == [1, 0, 2]
+    assert found[1].round().tolist() == [1, 0, 0, 1, 0, 0, 0, 1]
+    assert found[2].round().tolist() == [1, 2]

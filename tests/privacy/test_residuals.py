@@ -29,7 +29,7 @@ door = importlib.import_module("cloakgp.privacy.residuals")
 BASES = {
     "cosines": CosineBasis(
         box=BOX,
-        shares=np.array([[0.7, 0.1, 0.1, 0.1], [0.25, 0.25, 0.25, 0.25]]),
+        shares=(np.array([0.7, 0.1, 0.1, 0.1]), np.full(4, 0.25)),
         signal_variance=100.0,
         mean_variance=100.0,
         wanted=12,

@@ -16,7 +16,7 @@ from cloakgp.release.residual_rounds import _doubt, posterior_of_rounds, residua
 
 BASIS = CosineBasis(
     box=InputBox((0.0, 0.0), (1.0, 1.0)),
-    shares=np.full((2, 4), 0.25),
+    shares=(np.full(4, 0.25),) * 2,
     signal_variance=1.0,
     mean_variance=0.5,
     wanted=9,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import class_names
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
-from cloakgp.orders.options import SourceTable, format_of_table
+from cloakgp.orders.options import SourceTable, declared_schema, format_of_table
 from cloakgp.orders.origin import with_left_out
 
 if TYPE_CHECKING:
@@ -139,6 +139,15 @@ PrivateInputs = Annotated[
     list[str],
     typer.Option("--input", help="A private input of numbers and its range: age=0:100. Repeat it."),
 ]
+NO_INPUTS: list[str] = []
+PrivateSchema = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="Instead of --input: kinds of the private inputs, with every level and range, known "
+        "without the data.",
+    ),
+]
 PrivateOutput = Annotated[
     str,
     typer.Option(
@@ -165,9 +174,10 @@ Features = Annotated[
 
 
 def _of_whole_rows(
-    boxes: Mapping[str, tuple[float, float]],
+    inputs: Sequence[str],
     output: str,
     *,
+    schema: Path | None,
     classes: str,
     neighbours: str,
     features: int | None,
@@ -175,28 +185,35 @@ def _of_whole_rows(
     delta: float,
 ) -> tuple[str, DPGPRegressorPrivateInputs | DPGPClassifierPrivateInputs]:
     """Return the name of the private output, and an estimator as declared."""
+    from cloakgp.columns.private import private_schema
     from cloakgp.estimators.private_inputs import (
         DPGPClassifierPrivateInputs,
         DPGPRegressorPrivateInputs,
     )
 
+    if bool(inputs) == (schema is not None):
+        raise ValueError("name the private inputs by --input age=0:100, or by a --schema")
+    boxes = texts.declared_ranges(inputs, option="--input") if inputs else {}
+    declared = declared_schema(schema)
+    known = None if declared is None else private_schema(declared)
+    taken = list(boxes) if known is None else list(known.sources)
     asked: dict[str, Any] = {
-        "input_bounds": list(boxes.values()),
+        "input_bounds": list(boxes.values()) or None,
+        "schema": known,
         "epsilon": epsilon,
         "delta": delta,
         "neighbours": texts.one_of(NEIGHBOURS, neighbours, option="--neighbours"),
         "n_features": features,
     }
     if classes:
-        declared = list(class_names(classes))
-        name, model = output, DPGPClassifierPrivateInputs(classes=declared, **asked)
-        return _distinct(name, boxes), model
+        labels = list(class_names(classes))
+        return _distinct(output, taken), DPGPClassifierPrivateInputs(classes=labels, **asked)
     ((name, limits),) = texts.declared_ranges([output], option="--output").items()
-    return _distinct(name, boxes), DPGPRegressorPrivateInputs(bounds=limits, **asked)
+    return _distinct(name, taken), DPGPRegressorPrivateInputs(bounds=limits, **asked)
 
 
-def _distinct(name: str, boxes: Mapping[str, tuple[float, float]]) -> str:
-    if name in boxes:
+def _distinct(name: str, inputs: Sequence[str]) -> str:
+    if name in inputs:
         raise ValueError(f"{name} is an input, or the output")
     return name
 
@@ -204,7 +221,8 @@ def _distinct(name: str, boxes: Mapping[str, tuple[float, float]]) -> str:
 @fails_plainly
 def plan_private_inputs(
     *,
-    private_input: PrivateInputs,
+    private_input: PrivateInputs = NO_INPUTS,
+    schema: PrivateSchema = None,
     output: PrivateOutput,
     rows: Annotated[
         int,
@@ -227,10 +245,10 @@ def plan_private_inputs(
 
     Takes the options of `cloakgp release-private-inputs`, and no table: nothing is read.
     """
-    boxes = texts.declared_ranges(private_input, option="--input")
     name, model = _of_whole_rows(
-        boxes,
+        private_input,
         output,
+        schema=schema,
         classes=classes,
         neighbours=neighbours,
         features=features,
@@ -258,7 +276,8 @@ def plan_private_inputs(
 def release_private_inputs(
     *,
     table: Table,
-    private_input: PrivateInputs,
+    private_input: PrivateInputs = NO_INPUTS,
+    schema: PrivateSchema = None,
     output: PrivateOutput,
     epsilon: Epsilon,
     to: options.To,
@@ -275,10 +294,10 @@ def release_private_inputs(
     Nothing of the table is in the release, not even inputs; it costs accuracy. Ranges are
     public: do not choose them by looking at the columns.
     """
-    boxes = texts.declared_ranges(private_input, option="--input")
     name, model = _of_whole_rows(
-        boxes,
+        private_input,
         output,
+        schema=schema,
         classes=classes,
         neighbours=neighbours,
         features=features,
@@ -289,19 +308,25 @@ def release_private_inputs(
     def make() -> StatisticsRelease:
         import pandas as pd
 
-        from cloakgp.data.tables import read_private_rows
+        from cloakgp.data.tables import read_private_columns, read_private_rows
 
-        X, y = read_private_rows(
-            table,
-            inputs=list(boxes),
-            output=name,
-            classes=class_names(classes) if classes else (),
-            table_format=format_of_table(table, sql),
-        )
-        model.fit(pd.DataFrame(X, columns=list(boxes)), pd.Series(y, name=name))
+        asked: dict[str, Any] = {
+            "output": name,
+            "classes": class_names(classes) if classes else (),
+            "table_format": format_of_table(table, sql),
+        }
+        if model.schema is None:
+            names = list(texts.declared_ranges(private_input, option="--input"))
+            numbers, y = read_private_rows(table, inputs=names, **asked)
+            X = pd.DataFrame(numbers, columns=names)
+        else:
+            cells, y = read_private_columns(table, schema=model.schema, **asked)
+            X = pd.DataFrame(cells)
+        model.fit(X, pd.Series(y, name=name))
         return counting.origin.kept_in(model.release_)
 
-    made = counting.write(make, to, delta=delta, read=[table], overwrite=overwrite)
+    read = [table] if schema is None else [table, schema]
+    made = counting.write(make, to, delta=delta, read=read, overwrite=overwrite)
     what = "probabilities" if classes else "predictions"
     say(f"Wrote {to}: {what} of {name}.", style="green")
     _tell(made, to)

@@ -131,7 +131,7 @@ def page(
     if to.suffix.lower() not in PAGE_SUFFIXES:
         raise ValueError(f"{to}: the name of a page must end in {' or '.join(PAGE_SUFFIXES)}")
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
-        content = prediction_html(options.open_release(release_file)).encode()
+        content = prediction_html(options.open_drawn(release_file)).encode()
         target.write(content)
     say(f"Wrote {to} ({bytes_in_words(len(content))}): open it in a browser.", style="green")
 
@@ -151,10 +151,11 @@ def compare(
 
     Costs no privacy.
     """
+    import pandas as pd
+
     from cloakgp.data.tables import read_public
-    from cloakgp.release.points import points_of
     from cloakgp.report.comparison import compare_releases, describe_comparison
 
-    one, other = options.open_release(first), options.open_release(second)
-    points = None if at is None else points_of(one, read_public(at), name="--at").X
+    one, other = options.open_drawn(first), options.open_drawn(second)
+    points = None if at is None else pd.DataFrame(read_public(at).frame(numeric=True))
     print_sections(describe_comparison(one, other, compare_releases(one, other, points)))

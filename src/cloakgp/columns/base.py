@@ -7,6 +7,7 @@ to do about missing cells is common to all kinds.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns.cells import Cells
+from cloakgp.models.axes import Axis, Levels, Line
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
 Missing = Literal["refuse", "drop", "impute", "category"]
 """What is done about missing cells: an error; rows left out; a typical value, with a column that
@@ -29,6 +32,8 @@ Field = dict[str, Any]
 EMPTY_CELL = "is empty"
 # What stands for missing cells until it is taken from public ones.
 NOT_KNOWN = float("nan")
+# The range of a number that says whether a cell was missing.
+MARK = (0.0, 1.0)
 # Of words from files, which are shown: no more than this.
 LONGEST_TEXT = 1000
 
@@ -86,12 +91,16 @@ class Column(ABC):
     unit : str
     missing : {"refuse", "drop", "impute", "category"}
         What is done about missing cells.
+    ranges : tuple of (float, float)
+        Declared, of each number that its cells say, in units of these, dates in days since the
+        start of 1970; empty if none is. Private inputs need them, and public ones are not clipped.
     """
 
     name: str
     title: str = ""
     unit: str = ""
     missing: Missing = "refuse"
+    ranges: tuple[tuple[float, float], ...] = ()
 
     kind: ClassVar[str]
     field_type: ClassVar[str]
@@ -184,6 +193,55 @@ class Column(ABC):
             )
         if not np.isfinite(self.filling).all():
             raise ValueError(f"column {self.name!r}: what stands for missing cells is damaged")
+        if not all(-math.inf < lo < hi < math.inf for lo, hi in self.ranges):
+            raise ValueError(f"column {self.name!r}: its range must be finite, the lower end first")
+
+    def take_declared(self) -> Self:
+        """Return the column with its open parts taken from what is declared, and from no cell.
+
+        Raises
+        ------
+        ValueError
+            If a level, or a range, is not declared.
+        """
+        return self
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """The ranges of its own numbers, by what is declared."""
+        return self.ranges
+
+    def own_axes(self, start: int) -> tuple[Axis, ...]:
+        """Return what its own numbers say: each lies on a line.
+
+        Parameters
+        ----------
+        start : int
+            The place of the first of them among the inputs.
+        """
+        return tuple(Line(start + place) for place in range(len(self.own_ranges)))
+
+    @property
+    def all_ranges(self) -> tuple[tuple[float, float], ...]:
+        """Of all numbers: its own, and whether it was missing."""
+        return (*self.own_ranges, *((MARK,) if self.missing == "impute" else ()))
+
+    def all_axes(self, start: int) -> tuple[Axis, ...]:
+        """Return what all numbers say: its own, and whether it was missing.
+
+        Parameters
+        ----------
+        start : int
+            The place of the first of them among the inputs.
+        """
+        filled = (Levels((start + len(self.own_ranges),)),) if self.missing == "impute" else ()
+        return (*self.own_axes(start), *filled)
+
+    def _needs_ranges(self, what: str) -> ValueError:
+        return ValueError(
+            f"column {self.name!r} is a private input and needs {what}, known without the table: "
+            "nothing is taken from private cells"
+        )
 
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Return the column with what it takes from public cells: nothing, or a typical value.
@@ -228,6 +286,34 @@ class Column(ABC):
     def describe(self) -> str:
         """Return a short description of its content."""
         return self.what
+
+    def describe_ranges(self) -> str:
+        """Return what is declared of its range in words; empty if nothing is."""
+        return " and ".join(f"{amount(lo, 12)} to {amount(hi, 12)}" for lo, hi in self.ranges)
+
+
+def declared_range(lo: object, hi: object) -> tuple[tuple[float, float], ...]:
+    """Return a range that a field declares, or none if it is no pair of finite numbers.
+
+    Examples
+    --------
+    >>> declared_range(0, 120), declared_range(0, None)
+    (((0.0, 120.0),), ())
+    """
+    if isinstance(lo, int | float) and isinstance(hi, int | float):
+        return ((float(lo), float(hi)),)
+    return ()
+
+
+def middle(ranges: Sequence[tuple[float, float]]) -> tuple[float, ...]:
+    """Return the middle of each range.
+
+    Examples
+    --------
+    >>> middle([(0.0, 10.0)])
+    (5.0,)
+    """
+    return tuple((lo + hi) / 2 for lo, hi in ranges)
 
 
 def typical(values: Array) -> tuple[float, ...]:

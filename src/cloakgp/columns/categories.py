@@ -11,6 +11,7 @@ import numpy as np
 
 from cloakgp.columns.base import NOT_KNOWN, Column, Field, Missing, Reading, texts_and_gaps, typical
 from cloakgp.columns.cells import Cells
+from cloakgp.models.axes import Axis, Levels
 from cloakgp.utils.arrays import Array
 
 # So that two different levels are at distance 1 of each other.
@@ -86,6 +87,21 @@ class Category(Column):
         """Whether levels are declared."""
         return bool(self.levels)
 
+    def take_declared(self) -> Self:
+        """Refuse it without levels."""
+        if not self.levels:
+            raise self._needs_ranges("its levels")
+        return self
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """From 0 to the corner, of each level."""
+        return ((0.0, CORNER),) * len(self.slots)
+
+    def own_axes(self, start: int) -> tuple[Axis, ...]:
+        """Return its levels."""
+        return (Levels(tuple(range(start, start + len(self.slots)))),)
+
     def validate(self) -> None:
         """Refuse levels that are not different."""
         super().validate()
@@ -145,6 +161,17 @@ class OrderedCategory(Column):
             faults=faults,
             unseen=unseen,
         )
+
+    def take_declared(self) -> Self:
+        """Refuse it without levels; of missing cells none is known but by a middle rank."""
+        if not self.levels:
+            raise self._needs_ranges("its levels, in their order")
+        return self if np.isfinite(self.fill) else replace(self, fill=(len(self.levels) - 1) / 2)
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """Of ranks, each of which is the middle of an equal part."""
+        return ((-0.5, len(self.levels) - 0.5),)
 
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the order from the column's type, if it says one, and the median rank."""

@@ -9,8 +9,17 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from cloakgp.columns.base import NOT_KNOWN, Column, Field, Reading, typical
-from cloakgp.columns.cells import ISO, Cells
+from cloakgp.columns.base import (
+    NOT_KNOWN,
+    Column,
+    Field,
+    Reading,
+    declared_range,
+    middle,
+    typical,
+)
+from cloakgp.columns.cells import ISO, Cells, cells_of
+from cloakgp.models.axes import Axis, Circle, Line
 from cloakgp.utils.arrays import Array
 
 Cycle = Literal["day", "week", "year"]
@@ -99,6 +108,26 @@ class Date(Column):
         """Take the median."""
         return replace(self, fill=typical(self.read(cells, codes=codes).values)[0])
 
+    def take_declared(self) -> Self:
+        """Refuse it without a range, whose middle stands for missing ones if nothing else does."""
+        if self.linear and len(self.ranges) != 1:
+            raise self._needs_ranges("a first and a last date (constraints: minimum and maximum)")
+        if np.isfinite(self.fill):
+            return self
+        return replace(self, fill=middle(self.ranges)[0] if self.ranges else 0.0)
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """The range of days, and of cosines and sines."""
+        return (*(self.ranges if self.linear else ()), *(((-1.0, 1.0),) * 2 * len(self.cycles)))
+
+    def own_axes(self, start: int) -> tuple[Axis, ...]:
+        """Return a line of days, and a circle for each cycle."""
+        line = (Line(start),) if self.linear else ()
+        first = start + len(line)
+        cosines = range(first, first + 2 * len(self.cycles), 2)
+        return (*line, *(Circle(place, place + 1) for place in cosines))
+
     def with_cycles(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Return it with those cycles that the table goes through more than once."""
         days = self.read(cells, codes=codes).values
@@ -123,25 +152,52 @@ class Date(Column):
 
     def to_field(self) -> Field:
         """Return form and cycles."""
+        limits = [
+            {"constraints": {"minimum": _written(first), "maximum": _written(last)}}
+            for first, last in self.ranges
+        ]
         return {
             "format": self.form,
             "linear": self.linear,
             "cycles": list(self.cycles),
             "fill": self.fill,
+            **(limits[0] if limits else {}),
         }
 
     @classmethod
     def from_field(cls, field: Field, common: Field) -> Self:
         """Return the column of a field."""
+        limits = field.get("constraints", {})
+        form = field.get("format", ISO)
+        ends = [_days(limits.get(name), form=form) for name in ("minimum", "maximum")]
         return cls(
             **common,
-            form=field.get("format", ISO),
+            ranges=declared_range(*ends),
+            form=form,
             linear=bool(field.get("linear", True)),
             cycles=tuple(field.get("cycles", ())),
             fill=float(field.get("fill", NOT_KNOWN)),
         )
 
+    def describe_ranges(self) -> str:
+        """Return the first and the last date."""
+        return "".join(f"{_written(first)} to {_written(last)}" for first, last in self.ranges)
+
     def describe(self) -> str:
         """Return a description of its encoding."""
         line = ["days"] if self.linear else []
         return f"{self.what}, as {' and '.join([*line, *(f'the {c}' for c in self.cycles)])}"
+
+
+def _days(written: object, *, form: str) -> float | None:
+    """Return the days of a date after ISO 8601 or in the column's own form, or None."""
+    for each in (ISO, form):
+        days = cells_of([written]).times(each)[0][0] if isinstance(written, str) else np.nan
+        if np.isfinite(days):
+            return float(days)
+    return None
+
+
+def _written(days: float) -> str:
+    """Return days since the start of 1970 after ISO 8601."""
+    return str(np.datetime64(round(days * 86_400_000_000), "us")).removesuffix("T00:00:00.000000")

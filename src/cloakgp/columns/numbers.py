@@ -10,8 +10,19 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.columns.base import NOT_KNOWN, Column, Field, Missing, Reading, texts_and_gaps, typical
+from cloakgp.columns.base import (
+    NOT_KNOWN,
+    Column,
+    Field,
+    Missing,
+    Reading,
+    declared_range,
+    middle,
+    texts_and_gaps,
+    typical,
+)
 from cloakgp.columns.cells import Cells
+from cloakgp.models.axes import Axis, Levels
 from cloakgp.privacy.entries import EMPTY, read_entry
 from cloakgp.utils.arrays import Array
 
@@ -73,6 +84,12 @@ class Number(Column):
         """Take the median."""
         return replace(self, fill=typical(self.read(cells, codes=codes).values)[0])
 
+    def take_declared(self) -> Self:
+        """Refuse it without a range, whose middle stands for missing ones if nothing else does."""
+        if len(self.ranges) != 1:
+            raise self._needs_ranges("a range (constraints: minimum and maximum)")
+        return self if np.isfinite(self.fill) else replace(self, fill=middle(self.ranges)[0])
+
     def validate(self) -> None:
         """Refuse a notation in which numbers are not unique."""
         super().validate()
@@ -83,13 +100,16 @@ class Number(Column):
         """Return notation and filling."""
         decimal = {} if self.decimal == "." else {"decimalChar": self.decimal}
         thousands = {"groupChar": self.thousands} if self.thousands else {}
-        return {**decimal, **thousands, "fill": self.fill}
+        limits = [{"constraints": {"minimum": lo, "maximum": hi}} for lo, hi in self.ranges]
+        return {**decimal, **thousands, "fill": self.fill, **(limits[0] if limits else {})}
 
     @classmethod
     def from_field(cls, field: Field, common: Field) -> Self:
         """Return the column of a field."""
+        limits = field.get("constraints", {})
         return cls(
             **common,
+            ranges=declared_range(limits.get("minimum"), limits.get("maximum")),
             decimal=field.get("decimalChar", "."),
             thousands=field.get("groupChar", ""),
             fill=float(field.get("fill", NOT_KNOWN)),
@@ -197,6 +217,15 @@ class Boolean(Column):
         return Reading(
             values=values[:, None], missing=missing, faults={"is neither yes nor no": strange}
         )
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """From no to yes."""
+        return ((0.0, 1.0),)
+
+    def own_axes(self, start: int) -> tuple[Axis, ...]:
+        """Return two levels."""
+        return (Levels((start,)),)
 
     def validate(self) -> None:
         """Refuse words that mean both."""

@@ -9,7 +9,15 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.columns.base import NOT_KNOWN, Column, Field, Reading, typical
+from cloakgp.columns.base import (
+    NOT_KNOWN,
+    Column,
+    Field,
+    Reading,
+    declared_range,
+    middle,
+    typical,
+)
 from cloakgp.columns.cells import Cells
 from cloakgp.columns.numbers import read_together
 from cloakgp.utils.arrays import Array
@@ -19,6 +27,8 @@ Projection = Literal["plane", "sphere"]
 RADIUS = 6371.0088
 # Beyond so many degrees, the plane is too far from the sphere.
 PLANE_DEGREES = 5.0
+# What declared ranges are called in files.
+DEGREES = ("latitudes", "longitudes")
 
 
 @dataclass(frozen=True)
@@ -93,6 +103,23 @@ class Place(Column):
             self, projection="plane" if near else "sphere", centre=(middle[0], middle[1])
         )
 
+    def take_declared(self) -> Self:
+        """Refuse it without ranges, whose middle is the centre if none is declared."""
+        if len(self.ranges) != 2:
+            raise self._needs_ranges("ranges of its degrees (latitudes and longitudes)")
+        if np.isfinite(self.centre).all():
+            return self
+        latitude, longitude = middle(self.ranges)
+        return replace(self, centre=(latitude, longitude))
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """Kilometres that declared degrees become."""
+        if self.projection == "sphere":
+            return ((-RADIUS, RADIUS),) * 3
+        ends = self.expand(np.array(self.ranges).T)
+        return tuple((float(lo), float(hi)) for lo, hi in ends.T)
+
     def validate(self) -> None:
         """Refuse places without coordinates."""
         super().validate()
@@ -110,14 +137,17 @@ class Place(Column):
             "longitude": self.longitude,
             "projection": self.projection,
             "centre": list(self.centre),
+            **dict(zip(DEGREES, map(list, self.ranges), strict=False)),
         }
 
     @classmethod
     def from_field(cls, field: Field, common: Field) -> Self:
         """Return the place of a field."""
         north, east = field.get("centre", (NOT_KNOWN, NOT_KNOWN))
+        ranges = [declared_range(*field.get(name, (None, None))) for name in DEGREES]
         return cls(
             **common,
+            ranges=(*ranges[0], *ranges[1]) if all(ranges) else (),
             latitude=field.get("latitude", ""),
             longitude=field.get("longitude", ""),
             projection=field.get("projection", "plane"),

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.decomposition import PCA
 
-from cloakgp.columns.base import LONGEST_TEXT, Column, Field, Reading
+from cloakgp.columns.base import LONGEST_TEXT, Column, Field, Reading, declared_range, middle
 from cloakgp.columns.cells import Cells
 from cloakgp.columns.numbers import read_together
 from cloakgp.utils.arrays import Array
@@ -96,6 +96,27 @@ class Vector(Column):
             return values
         return np.asarray((values - np.array(self.centre)) @ np.array(self.axes).T)
 
+    def take_declared(self) -> Self:
+        """Refuse it without a range of its numbers, or with too many of these and no axes."""
+        if len(self.ranges) != 1:
+            raise self._needs_ranges("a range of its numbers (range)")
+        if len(self.columns) > MOST_COMPONENTS and not self.axes:
+            raise self._needs_ranges(f"axes, as it has more than {MOST_COMPONENTS} numbers")
+        if self.centre:
+            return self
+        return replace(self, centre=middle(self.ranges) * len(self.columns))
+
+    @property
+    def own_ranges(self) -> tuple[tuple[float, float], ...]:
+        """The range of its numbers, or of their components."""
+        if not self.axes:
+            return self.ranges * len(self.columns)
+        axes, centre = np.array(self.axes), np.array(self.centre)
+        ends = np.array([end - centre for end in self.ranges[0]])
+        products = axes[None] * ends[:, None]
+        lo, hi = products.min(axis=0).sum(axis=1), products.max(axis=0).sum(axis=1)
+        return tuple(zip(lo.tolist(), hi.tolist(), strict=True))
+
     def restore(self, X: Array) -> Array:
         """Return the numbers, shape (n, w), that stand behind encoded ones, shape (n, d).
 
@@ -140,6 +161,7 @@ class Vector(Column):
             "columns": list(self.columns),
             **({"encoder": self.encoder} if self.encoder else {}),
             "centre": list(self.centre),
+            **({"range": list(self.ranges[0])} if self.ranges else {}),
             **({"axes": [list(axis) for axis in self.axes]} if self.axes else {}),
         }
 
@@ -148,6 +170,7 @@ class Vector(Column):
         """Return the vector of a field."""
         return cls(
             **common,
+            ranges=declared_range(*field.get("range", (None, None))),
             columns=tuple(map(str, field.get("columns", ()))),
             encoder=str(field.get("encoder", "")),
             centre=tuple(map(float, field.get("centre", ()))),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_person_ids, as_texts, check_cells
 from cloakgp.data.formats import TableFormat, format_of
 from cloakgp.data.formats.base import attempt, check_ids
@@ -207,6 +208,51 @@ def read_private_rows(
     if classes:
         return X, _label_column(table, output, classes=classes)
     return X, _private_column(table, output)
+
+
+def read_private_columns(
+    path: str | Path,
+    *,
+    schema: Schema,
+    output: str,
+    classes: Sequence[str] = (),
+    table_format: TableFormat | None = None,
+) -> tuple[dict[str, NDArray[np.object_]], NDArray[Any]]:
+    """Read raw private inputs, every cell as it stands, and private numbers, or labels as text.
+
+    Parameters
+    ----------
+    path : str or Path
+    schema : Schema
+        Of the inputs.
+    output : str
+    classes : sequence of str
+        If the output is of labels: every class that can occur, as for `read_labelled_rows`.
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Returns
+    -------
+    columns : dict from str to array of objects, shape (N,)
+    y : array of shape (N,)
+        Both private: hand them to a fit and to nothing else.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `read_rows` of its output: no message tells in which row something is wrong.
+    """
+    names = checked_names(schema.sources, output=output)
+    table = _read_columns(Path(path), names=[*names, output], table_format=table_format)
+    columns = {}
+    for name in names:
+        cells = table.column(name).to_pylist()
+        columns[name] = np.empty(len(cells), dtype=object)
+        columns[name][:] = cells
+    private = (
+        _label_column(table, output, classes=classes) if classes else _private_column(table, output)
+    )
+    return columns, private
 
 
 def read_public(

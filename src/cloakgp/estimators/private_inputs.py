@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cloakgp.columns.private import axes_of, box_of, encode_private, private_schema
+from cloakgp.columns.schema import Schema
 from cloakgp.estimators.base import (
     DistributionMixin,
     PosteriorMixin,
@@ -21,11 +23,12 @@ from cloakgp.estimators.base import (
     warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.fitting.rows_forecast import even_basis
 from cloakgp.fitting.rows_plan import RowsPlan, plan_rows
 from cloakgp.fitting.whole_rows import default_features, release_whole_rows
 from cloakgp.models import default_noise_variance
+from cloakgp.models.axes import Axis, lines
 from cloakgp.models.cosines import MOST_FEATURES as MOST_COSINES
-from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.budgets import check_budget
@@ -36,15 +39,37 @@ from cloakgp.privacy.statistics import Neighbours, check_neighbours, measure_sta
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.statistics import StatisticsRelease
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, column_names
 
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
+
+
+@dataclass(frozen=True)
+class InputSpace:
+    """Where private inputs lie: public.
+
+    Attributes
+    ----------
+    box : InputBox
+    axes : tuple of Axis
+        What inputs say; if there are none, each is a number on a line of its own.
+    """
+
+    box: InputBox
+    axes: tuple[Axis, ...] = ()
+
+    @property
+    def along(self) -> tuple[Axis, ...]:
+        """The axes, one for each number where none is named."""
+        return self.axes or lines(self.box.n_inputs)
 
 
 class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
     """An estimator of whole rows: it checks what no message may quote, and asks them once."""
 
     input_bounds: object
+    schema: Schema | None
+    n_features: int | None
     epsilon: float
     delta: float
     neighbours: Neighbours
@@ -58,7 +83,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (N, D)
-            Private inputs.
+            Private inputs; with a schema, a table of the columns that it names.
         y : array-like of shape (N,)
             Private outputs, or labels.
 
@@ -72,14 +97,20 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
             For invalid arguments; no message quotes an input or an output.
         """
         warn_of_repetition()
-        inputs = self._checked(X, reset=True)
+        schema = self._declared()
+        inputs = self._checked(X, reset=True) if schema is None else self._encoded(X, schema=schema)
         check_budget(self.epsilon, self.delta)
-        release = self._ask(inputs, y)
+        if schema is None:
+            space = InputSpace(InputBox.checked(self.input_bounds, n_inputs=inputs.shape[1]))
+        else:
+            space = InputSpace(box_of(schema), axes_of(schema))
+        release = self._ask(inputs, y, space=space)
         self.release_ = replace(
             release,
-            input_names=self._names(),
+            input_names=self._names() if schema is None else schema.names,
             output_name=column_name(y),
             provenance=Provenance.of_values(release.statistics.moments),
+            schema=schema,
         )
         return self
 
@@ -98,7 +129,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
             How many there are. Where ``neighbours="add-remove"`` that is private: give a round
             number that is known without the table.
         n_inputs : int, optional
-            D, where `input_bounds` is a single pair for all inputs.
+            D, where `input_bounds` is a single pair for all inputs; a schema says how many.
         epsilons : sequence of float, optional
             Other budgets to forecast, at the declared δ; some around the declared ε if not given.
 
@@ -127,12 +158,17 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         for epsilon in (self.epsilon, *(epsilons or ())):
             check_budget(epsilon, self.delta)
         check_neighbours(self.neighbours)
-        box = InputBox.checked(self.input_bounds, n_inputs=n_inputs)
-        features, classes = self._planned(box)
+        schema = self._declared()
+        if schema is None:
+            space = InputSpace(InputBox.checked(self.input_bounds, n_inputs=n_inputs))
+        else:
+            space = InputSpace(box_of(schema), axes_of(schema))
+        classes = self._planned()
         return plan_rows(
             rows=int(n_rows),
-            inputs=box.n_inputs,
-            features=features,
+            inputs=space.box.n_inputs if schema is None else len(schema.used),
+            axes=space.axes,
+            features=even_basis(space.along, features=self._count_cosines(space)).count,
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             neighbours=self.neighbours,
@@ -141,15 +177,49 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         )
 
     @abstractmethod
-    def _planned(self, box: InputBox) -> tuple[int, int | None]:
-        """Check what is declared; return how many features there are, and how many classes."""
+    def _planned(self) -> int | None:
+        """Check what is declared of the output; return how many classes there are, if any."""
 
     @abstractmethod
-    def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
+    def _ask(self, X: Array, y: ArrayLike, *, space: InputSpace) -> StatisticsRelease:
         """Ask the rows, and return what is published."""
 
-    def _box(self, X: Array) -> InputBox:
-        return InputBox.checked(self.input_bounds, n_inputs=X.shape[1])
+    def _declared(self) -> Schema | None:
+        """Return the schema, closed by what it declares; None where inputs are numbers."""
+        if self.schema is None:
+            return None
+        if self.input_bounds is not None:
+            raise ValueError(
+                "input_bounds and a schema are both given: let the schema declare all ranges"
+            )
+        return private_schema(self.schema)
+
+    def _count_cosines(self, space: InputSpace) -> int:
+        """Return how many features there may be at most in rounds."""
+        if self.n_features is None:
+            return default_features(len(space.along))
+        count = checked_count(self.n_features)
+        if count > MOST_COSINES:
+            raise ValueError(
+                f"n_features must be at most {MOST_COSINES:,} without a kernel, got {count}"
+            )
+        return count
+
+    def _encoded(self, X: Any, *, schema: Schema) -> Array:
+        """Return the numbers of a table's private columns."""
+        names = [name for name in column_names(X) if isinstance(name, str)]
+        if not names and not isinstance(X, Mapping):
+            raise ValueError("a schema goes with a table whose columns have names")
+        inputs = encode_private(schema, X)
+        self.n_features_in_ = len(names or X)
+        self.feature_names_in_ = np.array(names or list(X), dtype=object)
+        return inputs
+
+    def _ranges(self, box: InputBox) -> list[tuple[float, float]]:
+        """Return the ranges that were declared, as they were."""
+        if self.schema is None:
+            return list(zip(box.lo, box.hi, strict=True))
+        return [pair for column in self.schema.used for pair in column.ranges]
 
     def _warn(self, X: Array, box: InputBox, *, bounds: tuple[tuple[float, float], ...]) -> None:
         warn_of_parameters(
@@ -157,12 +227,12 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
             delta=self.delta,
             rows=len(X) if self.neighbours == "replace" else None,
             bounds=bounds,
-            input_bounds=list(zip(box.lo, box.hi, strict=True)),
+            input_bounds=self._ranges(box),
         )
 
-    def _points(self, X: ArrayLike) -> Array:
+    def _points(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        return self._checked(X, reset=False)
+        return X if self.release_.schema is not None else self._checked(X, reset=False)
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Array:
         # scikit-learn's own check of the values would quote them; its check of names and number of
@@ -196,9 +266,9 @@ class DPGPRegressorPrivateInputs(
     noise_variance : float, optional
         Of each output, in squared output units. If not given: from the residuals that are left;
         of a declared kernel, the square of a tenth of the width.
-    input_bounds : sequence of (float, float)
+    input_bounds : sequence of (float, float), optional
         Public range of each input; or a single pair, for all of them. Inputs outside are clipped,
-        silently, in `fit` and `predict`.
+        silently, in `fit` and `predict`. Needed where there is no schema.
     bounds : (float, float)
         Public range of one output. Outputs outside are clipped, silently.
     epsilon, delta : float
@@ -211,6 +281,10 @@ class DPGPRegressorPrivateInputs(
         M, the most features; more say more and cost more noise. If not given: 40, or one for each
         input and the mean, at most 200; of a declared kernel 12 eigenfunctions per input, at most
         36.
+    schema : Schema, optional
+        What private columns are, where some are no numbers: categories with all their levels,
+        dates, places and numbers with their ranges, known without the table. Then `fit` takes a
+        table of these columns, and there are no `input_bounds`.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -249,12 +323,13 @@ class DPGPRegressorPrivateInputs(
         kernel: Kernel | None = None,
         noise_variance: float | None = None,
         *,
-        input_bounds: object,
+        input_bounds: object = None,
         bounds: tuple[float, float],
         epsilon: float,
         delta: float,
         neighbours: Neighbours = "replace",
         n_features: int | None = None,
+        schema: Schema | None = None,
         insecure_seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -265,11 +340,12 @@ class DPGPRegressorPrivateInputs(
         self.delta = delta
         self.neighbours = neighbours
         self.n_features = n_features
+        self.schema = schema
         self.insecure_seed = insecure_seed
 
-    def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
+    def _ask(self, X: Array, y: ArrayLike, *, space: InputSpace) -> StatisticsRelease:
         limits = OutputBounds.checked(self.bounds)
-        box = self._box(X)
+        box = space.box
         noise_variance = self.noise_variance
         if noise_variance is None and self.kernel is not None:
             noise_variance = default_noise_variance(width=limits.width)
@@ -277,32 +353,34 @@ class DPGPRegressorPrivateInputs(
             raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
         self._warn(X, box, bounds=((limits.lo, limits.hi),))
         if self.kernel is not None:
+            if self.schema is not None:
+                raise ValueError("a declared kernel takes numbers: leave it or the schema out")
             return self._of_kernel(X, y, box=box, noise_variance=noise_variance)
         return release_whole_rows(
             X,
             y,
             box=box,
+            axes=space.axes,
             bounds=limits,
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             neighbours=self.neighbours,
-            features=self._count(box),
+            features=self._count_cosines(space),
             noise_variance=None if noise_variance is None else float(noise_variance),
             insecure_seed=self.insecure_seed,
         )
 
-    def _planned(self, box: InputBox) -> tuple[int, int | None]:
+    def _planned(self) -> None:
         OutputBounds.checked(self.bounds)
         if self.kernel is not None:
             raise ValueError("a declared kernel has no forecast: leave it out, or fit without plan")
-        return features_of(self.n_features, box=box), None
 
     def _of_kernel(
         self, X: Array, y: ArrayLike, *, box: InputBox, noise_variance: float | None
     ) -> StatisticsRelease:
         """Publish sums over a kernel's eigenfunctions, at once."""
         assert noise_variance is not None
-        basis = EigenBasis(kernel=self._kernel(), box=box, wanted=self._count(box))
+        basis = EigenBasis(kernel=self._kernel(), box=box, wanted=self._count_eigenfunctions(box))
         limits = OutputBounds.checked(self.bounds)
         statistics = measure_statistics(
             X,
@@ -323,27 +401,10 @@ class DPGPRegressorPrivateInputs(
             raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
         return clone(self.kernel)
 
-    def _count(self, box: InputBox) -> int:
-        if self.kernel is None:
-            return count_cosines(self.n_features, box=box)
+    def _count_eigenfunctions(self, box: InputBox) -> int:
         if self.n_features is None:
             return min(FEATURES_PER_INPUT * box.n_inputs, MOST_FEATURES)
         return checked_count(self.n_features)
-
-
-def features_of(n_features: int | None, *, box: InputBox) -> int:
-    """Return how many cosines there will be: fewer than there may be, if inputs are few.
-
-    Examples
-    --------
-    >>> features_of(None, box=InputBox((0.0,), (1.0,)))
-    7
-    """
-    wanted = count_cosines(n_features, box=box)
-    shares = np.ones((box.n_inputs, 1))
-    return CosineBasis(
-        box=box, shares=shares, signal_variance=1.0, mean_variance=1.0, wanted=wanted
-    ).count
 
 
 def checked_count(n_features: object) -> int:
@@ -353,24 +414,6 @@ def checked_count(n_features: object) -> int:
     if n_features < 1:
         raise ValueError(f"n_features must be at least 1, got {n_features}")
     return int(n_features)
-
-
-def count_cosines(n_features: int | None, *, box: InputBox) -> int:
-    """Return how many cosines there may be at most, or raise an error that says how many.
-
-    Examples
-    --------
-    >>> count_cosines(None, box=InputBox((0.0,), (1.0,)))
-    40
-    """
-    if n_features is None:
-        return default_features(box.n_inputs)
-    count = checked_count(n_features)
-    if count > MOST_COSINES:
-        raise ValueError(
-            f"n_features must be at most {MOST_COSINES:,} without a kernel, got {n_features}"
-        )
-    return count
 
 
 class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstimator):
@@ -386,15 +429,19 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
     ----------
     classes : sequence of labels
         Public: every label that can occur, two at least.
-    input_bounds : sequence of (float, float)
+    input_bounds : sequence of (float, float), optional
         Public range of each input; or a single pair, for all of them. Inputs outside are clipped,
-        silently, in `fit` and `predict`.
+        silently, in `fit` and `predict`. Needed where there is no schema.
     epsilon, delta : float
         The budget of one `fit`.
     neighbours : {"replace", "add-remove"}
         As for `DPGPRegressorPrivateInputs`.
     n_features : int, optional
         M, the most features. If not given: 40, or one for each input and the mean, at most 200.
+    schema : Schema, optional
+        What private columns are, where some are no numbers: categories with all their levels,
+        dates, places and numbers with their ranges, known without the table. Then `fit` takes a
+        table of these columns, and there are no `input_bounds`.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -430,11 +477,12 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         self,
         *,
         classes: object,
-        input_bounds: object,
+        input_bounds: object = None,
         epsilon: float,
         delta: float,
         neighbours: Neighbours = "replace",
         n_features: int | None = None,
+        schema: Schema | None = None,
         insecure_seed: int | None = None,
     ) -> None:
         self.classes = classes
@@ -443,30 +491,30 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         self.delta = delta
         self.neighbours = neighbours
         self.n_features = n_features
+        self.schema = schema
         self.insecure_seed = insecure_seed
 
-    def _ask(self, X: Array, y: ArrayLike) -> StatisticsRelease:
+    def _ask(self, X: Array, y: ArrayLike, *, space: InputSpace) -> StatisticsRelease:
         classes = Classes.checked(self.classes)
-        box = self._box(X)
-        self._warn(X, box, bounds=())
+        self._warn(X, space.box, bounds=())
         release = release_whole_rows(
             X,
             y,
-            box=box,
+            box=space.box,
+            axes=space.axes,
             bounds=None,
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             neighbours=self.neighbours,
-            features=count_cosines(self.n_features, box=box),
+            features=self._count_cosines(space),
             classes=classes,
             insecure_seed=self.insecure_seed,
         )
         self.classes_ = np.array(classes.labels)
         return release
 
-    def _planned(self, box: InputBox) -> tuple[int, int | None]:
-        classes = Classes.checked(self.classes)
-        return features_of(self.n_features, box=box), len(classes.labels)
+    def _planned(self) -> int:
+        return len(Classes.checked(self.classes).labels)
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each class, shape (P, C), at no further cost in privacy.
@@ -484,6 +532,6 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         ----------
         X : array-like of shape (P, D)
         """
-        points = self._points(X)
-        predicted: NDArray[Any] = self.classes_[self.release_.predict_proba(points).argmax(axis=1)]
+        shares = np.nan_to_num(self.predict_proba(X))
+        predicted: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return predicted

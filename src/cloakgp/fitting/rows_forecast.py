@@ -33,6 +33,7 @@ from cloakgp.fitting.whole_rows import (
     SIGNAL,
     WEIGHTING,
 )
+from cloakgp.models.axes import Axis, even_shares
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import InputBox
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -77,7 +78,7 @@ class RowsForecast:
 def forecast_rows(
     *,
     rows: float,
-    inputs: int,
+    axes: Sequence[Axis],
     features: int,
     epsilon: float,
     delta: float,
@@ -90,8 +91,8 @@ def forecast_rows(
     ----------
     rows : float
         How many there are, or are thought to be.
-    inputs : int
-        D.
+    axes : sequence of Axis
+        What inputs say.
     features : int
         The most features.
     epsilon, delta : float
@@ -101,7 +102,7 @@ def forecast_rows(
 
     Examples
     --------
-    >>> found = forecast_rows(rows=1000, inputs=3, features=40, epsilon=1.0, delta=1e-6,
+    >>> found = forecast_rows(rows=1000, axes=lines(3), features=40, epsilon=1.0, delta=1e-6,
     ...                       neighbours="replace")
     >>> found.without_noise < found.error < found.prior_error
     True
@@ -109,14 +110,10 @@ def forecast_rows(
     channels = 1 if classes is None else classes - 1
     share = SIGNAL if classes is None else SHARE_OF_LABELS
     signal = share / channels
-    basis = CosineBasis(
-        box=InputBox((0.0,) * inputs, (1.0,) * inputs),
-        shares=np.ones((inputs, 1)),
-        signal_variance=signal,
-        mean_variance=MEAN / channels,
-        wanted=features,
+    basis = even_basis(
+        axes, signal_variance=signal, mean_variance=MEAN / channels, features=features
     )
-    left_out = float(basis.residual_variance(np.zeros((1, inputs)))[0])
+    left_out = float(basis.residual_variance(basis.box.reference[:1])[0])
     noise = (1.0 - share) / channels + left_out
     errors = [
         math.sqrt(channels * (left_out + of_features))
@@ -141,6 +138,38 @@ def forecast_rows(
         error=unit * errors[0],
         without_noise=unit * errors[1],
         prior_error=unit * math.sqrt(channels * signal),
+    )
+
+
+def even_basis(
+    axes: Sequence[Axis],
+    *,
+    features: int,
+    signal_variance: float = 1.0,
+    mean_variance: float = 1.0,
+) -> CosineBasis:
+    """Return the features of rows that are spread evenly along all axes.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    features : int
+        The most features.
+    signal_variance, mean_variance : float
+
+    Examples
+    --------
+    >>> even_basis(lines(1), features=40).count
+    7
+    """
+    width = sum(len(axis.columns) for axis in axes)
+    return CosineBasis(
+        box=InputBox((0.0,) * width, (1.0,) * width),
+        shares=even_shares(axes),
+        signal_variance=signal_variance,
+        mean_variance=mean_variance,
+        wanted=features,
+        axes=tuple(axes),
     )
 
 

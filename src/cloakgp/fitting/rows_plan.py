@@ -20,14 +20,13 @@ from cloakgp.fitting.rows_forecast import (
     round_budgets,
 )
 from cloakgp.fitting.whole_rows import (
-    BINS,
-    BINS_OF_ONE_INPUT,
     OUTPUT_BINS,
-    OUTPUT_SHARE,
     SHARES,
     SIGNAL,
     WEIGHTING,
+    bins_and_weights,
 )
+from cloakgp.models.axes import Axis, lines
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.column_counts import counts_sensitivity
@@ -71,7 +70,7 @@ class RowsPlan(Plan):
         How many there are, or are thought to be.
     neighbours : {"replace", "add-remove"}
     inputs : int
-        D.
+        How many columns are inputs.
     features : int
         The most.
     classes : int or None
@@ -200,6 +199,7 @@ def plan_rows(
     *,
     rows: int,
     inputs: int,
+    axes: Sequence[Axis] = (),
     features: int,
     epsilon: float,
     delta: float,
@@ -211,16 +211,19 @@ def plan_rows(
 
     Parameters
     ----------
-    rows, inputs, features : int
+    rows, inputs : int
+    axes : sequence of Axis, optional
+        What inputs say; if there are none, each is a number.
+    features : int
     epsilon, delta : float
     neighbours : {"replace", "add-remove"}
     classes : int, optional
     epsilons : sequence of float, optional
         Other budgets to forecast; some around ε if not given.
     """
+    along = tuple(axes) or lines(inputs)
     asked: dict[str, Any] = {
         "rows": rows,
-        "inputs": inputs,
         "features": features,
         "delta": delta,
         "neighbours": neighbours,
@@ -228,9 +231,10 @@ def plan_rows(
     }
     return RowsPlan(
         **asked,
+        inputs=inputs,
         epsilon=epsilon,
         questions=_questions(
-            inputs=inputs,
+            along,
             features=features,
             epsilon=epsilon,
             delta=delta,
@@ -238,23 +242,22 @@ def plan_rows(
             classes=classes,
         ),
         forecasts=tuple(
-            forecast_rows(**asked, epsilon=each)
+            forecast_rows(**asked, axes=along, epsilon=each)
             for each in plan_budgets(epsilon, epsilons, seconds=0.0)
         ),
     )
 
 
 def _questions(
+    axes: Sequence[Axis],
     *,
-    inputs: int,
     features: int,
     epsilon: float,
     delta: float,
     neighbours: Neighbours,
     classes: int | None,
 ) -> tuple[RowsQuestion, ...]:
-    bins = BINS_OF_ONE_INPUT if inputs == 1 else BINS
-    weights = [((1.0 - OUTPUT_SHARE) / inputs) ** 0.5] * inputs + [OUTPUT_SHARE**0.5]
+    bins, weights = bins_and_weights(axes, output_bins=OUTPUT_BINS if classes is None else classes)
     multiplier = exact_noise_multiplier(*round_budgets(epsilon, delta)[0])
     count_sd = multiplier * counts_sensitivity(weights, neighbours=neighbours)
     first, *later = noise_sds(epsilon, delta, neighbours=neighbours)
@@ -263,7 +266,7 @@ def _questions(
         RowsQuestion(
             name="counts of rows in bins of every column",
             share=SHARES[0],
-            numbers=bins * inputs + (OUTPUT_BINS if classes is None else classes),
+            numbers=sum(bins),
             noise=f"sd {amount(count_sd / weights[0], 3)} rows on each count of an input, and "
             f"{amount(count_sd / weights[-1], 3)} of the output",
         ),

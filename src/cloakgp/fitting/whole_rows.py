@@ -6,17 +6,14 @@ beforehand, as a share of μ².
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.models.cosines import (
-    CosineBasis,
-    estimate_class_shares,
-    estimate_shares,
-    with_even_share,
-)
+from cloakgp.models.axes import Axis, estimate_class_shares, estimate_shares, lines
+from cloakgp.models.cosines import CosineBasis, with_even_share
 from cloakgp.models.features import InputBox
 from cloakgp.models.simplex import simplex_corners
 from cloakgp.privacy.column_counts import ColumnCounts, measure_column_counts
@@ -74,6 +71,7 @@ def release_whole_rows(
     y: ArrayLike,
     *,
     box: InputBox,
+    axes: Sequence[Axis] = (),
     bounds: OutputBounds | None,
     epsilon: float,
     delta: float,
@@ -96,6 +94,8 @@ def release_whole_rows(
     y : array-like of shape (N,)
         Private.
     box : InputBox
+    axes : sequence of Axis, optional
+        What inputs say; if there are none, each is a number on a line of its own.
     bounds : OutputBounds or None
         None of labels.
     epsilon, delta : float
@@ -122,15 +122,18 @@ def release_whole_rows(
     if bounds is None:
         raise ValueError("bounds are missing")
     ends = (bounds.lo, bounds.hi)
-    bins = BINS_OF_ONE_INPUT if box.n_inputs == 1 else BINS
-    share = (1.0 - OUTPUT_SHARE) / box.n_inputs
+    along = tuple(axes) or lines(box.n_inputs)
+    bins, weights = bins_and_weights(
+        along, output_bins=len(classes.labels) if classes else OUTPUT_BINS
+    )
     counts = measure_column_counts(
         X,
         y,
         box=box,
+        axes=along,
         bounds=ends,
-        bins=[bins] * box.n_inputs + [len(classes.labels) if classes else OUTPUT_BINS],
-        weights=[share**0.5] * box.n_inputs + [OUTPUT_SHARE**0.5],
+        bins=bins,
+        weights=weights,
         epsilon=budgets[0][0],
         delta=budgets[0][1],
         neighbours=neighbours,
@@ -143,9 +146,17 @@ def release_whole_rows(
         centre = 0.0
     basis = CosineBasis(
         box=box,
-        shares=np.array(
-            [with_even_share(shares_of(counts, column)) for column in range(box.n_inputs)]
+        shares=tuple(
+            with_even_share(
+                axis.estimate(
+                    counts.counts[column],
+                    noise_sd=counts.sd_of(column),
+                    rows=counts.expected_rows,
+                )
+            )
+            for column, axis in enumerate(along)
         ),
+        axes=tuple(axes),
         signal_variance=(SIGNAL_OF_LABELS if classes else SIGNAL) * sd**2,
         mean_variance=MEAN * sd**2,
         wanted=features,
@@ -209,11 +220,23 @@ def release_whole_rows(
     return release
 
 
-def shares_of(counts: ColumnCounts, column: int) -> Array:
-    """Return the estimated shares of the rows in the bins of a column."""
-    return estimate_shares(
-        counts.counts[column], noise_sd=counts.sd_of(column), rows=counts.expected_rows
-    )
+def bins_and_weights(axes: Sequence[Axis], *, output_bins: int) -> tuple[list[int], list[float]]:
+    """Return the bins of every axis and of the output, and the weights of their counts.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    output_bins : int
+
+    Examples
+    --------
+    >>> bins_and_weights(lines(2), output_bins=16)[0]
+    [8, 8, 16]
+    """
+    wanted = BINS_OF_ONE_INPUT if len(axes) == 1 else BINS
+    weight = ((1.0 - OUTPUT_SHARE) / len(axes)) ** 0.5
+    bins = [*(axis.bins(wanted) for axis in axes), output_bins]
+    return bins, [weight] * len(axes) + [OUTPUT_SHARE**0.5]
 
 
 def places_of(classes: Classes) -> OutputBounds:
@@ -250,7 +273,9 @@ def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:
     [4.0, 1.4]
     """
     lo, hi = counts.bounds
-    shares = shares_of(counts, -1)
+    shares = estimate_shares(
+        counts.counts[-1], noise_sd=counts.sd_of(-1), rows=counts.expected_rows
+    )
     edges = np.linspace(lo, hi, len(shares) + 1)
     below = np.concatenate([[0.0], np.cumsum(shares)])
     low, high = np.interp((LOWER, UPPER), below / below[-1], edges)

@@ -1,76 +1,75 @@
-r"""Cosine features of inputs that were spread evenly by published counts.
+r"""Cosine features of columns that were spread evenly by published counts.
 
-f(x) = m + Σ_d g_d(t_d) + Σ_{d<e} g_{de}(t_d, t_e): effects of single inputs and of pairs, each an
-expansion in ψ_j(t) = √2 cos(π j t) and in products of two of these. t_d(x_d) ∈ [0, 1] is the share
-of rows below x_d, by counts of the rows in equal bins of the input's public range: within a bin it
-rises evenly. Over rows that are spread evenly the ψ_j are orthonormal, so that ΦᵀΦ is nearly known
-before any product of features is measured; and a skewed input is not squeezed into a corner of its
-box.
+f(x) = m + Σ_d g_d(x_d) + Σ_{d<e} g_{de}(x_d, x_e): effects of single axes and of pairs, each an
+expansion in functions ψ_j of an axis, and in products of two of these: of a number in √2 cos(π j t)
+of the share t of rows below it, of a season in cosines and sines, of a category in what tells its
+levels apart (`cloakgp.models.axes`). Over rows with the published shares the ψ_j are orthonormal,
+so that ΦᵀΦ is nearly known before any product of features is measured; and a skewed input is not
+squeezed into a corner of its box.
 
-Prior: weights are independent, with variances that fall with frequency as those of a Matérn process
-(c_j ∝ (1 + (π ℓ j)²)⁻², ℓ = 0.3 of the range of t), equal for all inputs and for all pairs.
+Prior: weights are independent, with the variances of their functions (of numbers those of a Matérn
+process), equal for all axes and for all pairs.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
 
+from cloakgp.models.axes import FREQUENCIES, Axis, Line, Lines, lines
 from cloakgp.models.features import InputBox
-from cloakgp.models.simplex import least_probability, nearest_probabilities
 from cloakgp.utils.arrays import Array
 
-FREQUENCIES, LENGTHSCALE = 6, 0.3
-# Of the signal's variance, what pairs of inputs have if there are any.
+# Of the signal's variance, what pairs of axes have if there are any.
 PAIRS_SHARE = 0.15
 # Rows longer than this multiple of the root mean square over an even spread are shortened.
 LONGEST = 1.25
 # Of the shares, what is spread evenly over the range whatever was counted: no bin is empty.
 EVEN_SHARE = 0.1
-# Prior sd of (p − q)/(p + q) for the shares p and q of two halves of a range: a uniform law's.
-HALVES_SD = 1 / math.sqrt(3)
 # A file that names more would take long to open.
-MOST_FEATURES, MOST_PAIRED_INPUTS = 1024, 64
-# Halves are not thought to hold less than a hundredth of both.
-MOST_UNEVEN = 0.98
+MOST_FEATURES, MOST_PAIRED_AXES = 1024, 64
+# Functions of each axis that are paired: the first, of levels those of the commonest.
+MOST_PAIRED_FUNCTIONS = FREQUENCIES
 
 
 @dataclass(frozen=True, eq=False)
 class CosineBasis:
-    """Effects of inputs and of pairs of them, in cosines of the share of rows below.
+    """Effects of columns and of pairs of them, in functions that are orthonormal over rows.
 
     Attributes
     ----------
     box : InputBox
-    shares : array of shape (D, bins)
-        Published shares of the rows in equal bins of every input's range; each row adds up to 1.
+    shares : tuple of array of shape (bins,)
+        Published shares of the rows in the bins of every axis; each adds up to 1.
     signal_variance : float
         Prior variance of f(x) about its mean over rows, in squared output units.
     mean_variance : float
         Prior variance of that mean.
     wanted : int
         The most features, the constant among them: those with the largest prior variance. At most
-        1,024; pairs of inputs are among them if inputs are fewer, and 64 at most.
+        1,024; pairs of axes are among them if axes are fewer, and 64 at most.
+    axes : tuple of Axis
+        What inputs say; if there are none, each input is a number on a line of its own.
 
     Examples
     --------
-    >>> basis = CosineBasis(box=InputBox((0.0,), (10.0,)), shares=np.array([[0.9, 0.1]]),
+    >>> basis = CosineBasis(box=InputBox((0.0,), (10.0,)), shares=(np.array([0.9, 0.1]),),
     ...                     signal_variance=1.0, mean_variance=1.0, wanted=4)
-    >>> basis.spread_evenly(np.array([[5.0], [10.0]])).ravel().tolist()
-    [0.9, 1.0]
     >>> bool(np.linalg.norm(basis.features(np.array([[3.0], [4.0]])), axis=1).max() <= 1 + 1e-12)
     True
     """
 
     box: InputBox
-    shares: Array
+    shares: tuple[Array, ...]
     signal_variance: float
     mean_variance: float
     wanted: int
+    axes: tuple[Axis, ...] = ()
 
     exclusive = False
 
@@ -82,57 +81,125 @@ class CosineBasis:
         ValueError
             If there are such.
         """
+        check_axes(self.axes, box=self.box)
+        straight = {
+            shares.shape
+            for axis, shares in zip(self.spread_along, self.shares, strict=False)
+            if isinstance(axis, Line)
+        }
         # Written so that NaN fails every one of them.
         if not (
-            self.shares.ndim == 2
-            and len(self.shares) == self.box.n_inputs
-            and self.shares.shape[1] >= 1
-            and (self.shares > 0).all()
-            and (np.abs(self.shares.sum(axis=1) - 1.0) < 1e-9).all()
+            len(self.shares) == len(self.spread_along)
+            and len(straight) <= 1
+            and all(
+                shares.ndim == 1
+                and len(shares) >= 1
+                and len(shares) == axis.bins(len(shares))
+                and (shares > 0).all()
+                and abs(shares.sum() - 1.0) < 1e-9
+                for axis, shares in zip(self.spread_along, self.shares, strict=True)
+            )
             and 0 < self.signal_variance < math.inf
             and 0 < self.mean_variance < math.inf
             and 1 <= self.wanted <= MOST_FEATURES
         ):
             raise ValueError("its basis is damaged")
 
-    @cached_property
-    def _below(self) -> Array:
-        """Shares of the rows below each bin, (D, bins)."""
-        return np.cumsum(self.shares, axis=1) - self.shares
-
-    def spread_evenly(self, X: Array) -> Array:
-        """Return t, the share of rows below each input, clipped to the box, shape (N, D)."""
-        lo, hi = np.asarray(self.box.lo), np.asarray(self.box.hi)
-        bins = self.shares.shape[1]
-        places = (self.box.clip(X) - lo) / (hi - lo) * bins
-        at = np.clip(places.astype(np.intp), 0, bins - 1)
-        inputs = np.arange(self.box.n_inputs)
-        spread: Array = self._below[inputs, at] + (places - at) * self.shares[inputs, at]
-        return spread
+    @property
+    def spread_along(self) -> tuple[Axis, ...]:
+        """The axes; without declared ones a line for each input."""
+        return self.axes or lines(self.box.n_inputs)
 
     @cached_property
-    def _terms(self) -> tuple[Array, Array, Array]:
-        """Inputs (M, 2) and frequencies (M, 2) of both factors, and prior variances (M,)."""
-        inputs = self.box.n_inputs
-        falling = (1.0 + (np.pi * LENGTHSCALE * np.arange(1, FREQUENCIES + 1)) ** 2) ** -2.0
-        falling /= falling.sum()
-        paired = inputs < self.wanted and inputs <= MOST_PAIRED_INPUTS
-        pairs = list(combinations(range(inputs), 2)) if paired else []
-        single = self.signal_variance * (1.0 - PAIRS_SHARE if pairs else 1.0) / inputs
-        terms = [((0, 0), (0, 0), self.mean_variance)]
-        for at, (j, share) in product(range(inputs), enumerate(falling, start=1)):
-            terms.append(((at, at), (j, 0), single * share))
+    def _variances(self) -> tuple[Array, ...]:
+        """Prior variances of the functions of each axis."""
+        return tuple(
+            axis.variances(shares)
+            for axis, shares in zip(self.spread_along, self.shares, strict=True)
+        )
+
+    @cached_property
+    def _all_terms(self) -> tuple[Array, Array]:
+        """Of every term both axes and functions, (T, 4), and its prior variance; largest first."""
+        variances = self._variances
+        count = len(variances)
+        paired = count < self.wanted and count <= MOST_PAIRED_AXES
+        pairs = list(combinations(range(count), 2)) if paired else []
+        single = self.signal_variance * (1.0 - PAIRS_SHARE if pairs else 1.0) / count
+        terms = [((0, 0, 0, 0), self.mean_variance)]
+        for at, each in enumerate(variances):
+            terms += [((at, at, j, 0), single * share) for j, share in enumerate(each, start=1)]
         double = self.signal_variance * PAIRS_SHARE / max(len(pairs), 1)
-        for places, (i, one), (j, other) in product(
-            pairs, enumerate(falling, start=1), enumerate(falling, start=1)
-        ):
-            terms.append((places, (i, j), double * one * other))
-        variances = np.array([variance for *_, variance in terms])
+        for one, other in pairs:
+            for (i, first), (j, second) in product(
+                enumerate(variances[one][:MOST_PAIRED_FUNCTIONS], start=1),
+                enumerate(variances[other][:MOST_PAIRED_FUNCTIONS], start=1),
+            ):
+                terms.append(((one, other, i, j), double * first * second))
+        found = np.array([variance for _, variance in terms])
         # The constant stays, whatever its variance.
-        order = np.concatenate([[0], 1 + np.argsort(-variances[1:], kind="stable")])
-        kept = order[: self.wanted]
-        factors = np.array([(places, powers) for places, powers, _ in terms])[kept]
-        return factors[:, 0], factors[:, 1], variances[kept]
+        order = np.concatenate([[0], 1 + np.argsort(-found[1:], kind="stable")])
+        return np.array([factors for factors, _ in terms])[order], found[order]
+
+    @property
+    def typical(self) -> Array:
+        """Typical inputs by the shares, shape (D,)."""
+        found = np.empty(self.box.n_inputs)
+        for axis, shares in zip(self.spread_along, self.shares, strict=True):
+            found[list(axis.columns)] = axis.typical(shares, box=self.box)
+        return found
+
+    def points_at(self, shares: Array) -> Array:
+        """Return points at shares of the way along every axis, shape (n, D).
+
+        Parameters
+        ----------
+        shares : array of shape (n, axes)
+            At least 0 and below 1.
+        """
+        found = np.empty((len(shares), self.box.n_inputs))
+        for axis, column in zip(self.spread_along, shares.T, strict=True):
+            found[:, list(axis.columns)] = axis.point_at(column, box=self.box)
+        return found
+
+    @property
+    def terms(self) -> Array:
+        """Of every feature both axes, and the places of their functions, 0 for 1, shape (M, 4)."""
+        return self._all_terms[0][: self.wanted]
+
+    @property
+    def prior_variances(self) -> Array:
+        """Prior variances of the weights of unscaled features, shape (M,)."""
+        return self._all_terms[1][: self.wanted]
+
+    @cached_property
+    def tables(self) -> tuple[Array, ...]:
+        """What the functions of each axis are computed from."""
+        return tuple(
+            axis.table(shares) for axis, shares in zip(self.spread_along, self.shares, strict=True)
+        )
+
+    @cached_property
+    def _split(self) -> tuple[Lines | None, tuple[tuple[Axis, Array], ...]]:
+        """All lines, whose functions come first, if there are any; other axes with their tables."""
+        each = list(zip(self.spread_along, self.tables, strict=True))
+        straight = [(axis, table) for axis, table in each if isinstance(axis, Line)]
+        others = tuple(pair for pair in each if not isinstance(pair[0], Line))
+        if not straight:
+            return None, others
+        axes, tables = zip(*straight, strict=True)
+        return Lines.of(axes, box=self.box, tables=tables), others
+
+    @cached_property
+    def _factors(self) -> tuple[Array, Array]:
+        """Of every feature the columns of both factors, among 1 and the functions of all axes."""
+        bent = np.array([not isinstance(axis, Line) for axis in self.spread_along])
+        order = np.argsort(bent, kind="stable")
+        counts = np.array([len(each) for each in self._variances])[order]
+        starts = np.empty(len(order), dtype=np.intp)
+        starts[order] = np.cumsum(counts) - counts
+        one, other, i, j = self.terms.T
+        return np.where(i > 0, starts[one] + i, 0), np.where(j > 0, starts[other] + j, 0)
 
     @cached_property
     def scales(self) -> Array:
@@ -140,23 +207,24 @@ class CosineBasis:
 
         Equal privacy noise falls on all sums: by ψ itself wiggles would count as much as the trend.
         """
-        quarter = self._terms[2] ** 0.25
+        quarter = self.prior_variances**0.25
         scales: Array = quarter / (LONGEST * np.linalg.norm(quarter))
         return scales
 
     @property
     def count(self) -> int:
         """M, the number of features."""
-        return len(self._terms[2])
+        return len(self.prior_variances)
 
     def features(self, X: Array) -> Array:
         """Return Φ at inputs clipped to the box, shape (N, M)."""
-        places, frequencies, _ = self._terms
-        angles = np.pi * self.spread_evenly(X)[:, :, None] * np.arange(FREQUENCIES + 1)
-        waves = np.cos(angles) * np.where(np.arange(FREQUENCIES + 1) == 0, 1.0, math.sqrt(2.0))
-        first = waves[:, places[:, 0], frequencies[:, 0]]
-        second = waves[:, places[:, 1], frequencies[:, 1]]
-        features = first * second * self.scales
+        inputs = self.box.clip(X)
+        straight, others = self._split
+        functions = [] if straight is None else [straight.functions(inputs)]
+        functions += [axis.functions(inputs, box=self.box, table=table) for axis, table in others]
+        waves = np.hstack([np.ones((len(X), 1)), *functions])
+        first, second = self._factors
+        features = waves[:, first] * waves[:, second] * self.scales
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         shortened: Array = features / np.maximum(lengths, 1.0)
         return shortened
@@ -164,7 +232,7 @@ class CosineBasis:
     @cached_property
     def weight_covariance(self) -> Array:
         """P, diagonal, in squared output units."""
-        return np.diag(self._terms[2] / np.square(self.scales))
+        return np.diag(self.prior_variances / np.square(self.scales))
 
     def residual_covariance(self, X: Array) -> Array:
         """Return the prior covariance of what the features leave out, as if independent."""
@@ -172,74 +240,23 @@ class CosineBasis:
 
     def residual_variance(self, X: Array) -> Array:
         """Return the signal's variance that no feature has, shape (N,)."""
-        kept = float(self._terms[2][1:].sum())
-        return np.full(len(X), max(self.signal_variance - kept, 0.0))
+        return np.full(len(X), float(self._all_terms[1][self.wanted :].sum()))
 
 
-def estimate_shares(counts: Array, *, noise_sd: float, rows: float) -> Array:
-    """Return shares of the rows in bins, given noisy counts, shape (bins,).
+def check_axes(axes: Sequence[Axis], *, box: InputBox) -> None:
+    """Refuse axes that do not take every input of a box once.
 
-    The posterior mean of a Pólya tree, from the whole range down: how a node's rows divide among
-    its halves is thought uniform beforehand, and the difference of the halves' counts, with the
-    noise of all bins in them, moves it as far as that noise allows. So what is finer than noise
-    lets see stays even.
-
-    Parameters
-    ----------
-    counts : array of shape (bins,)
-        Published; a power of two of them.
-    noise_sd : float
-        Of each.
-    rows : float
-        How many rows there are, or are thought to be.
+    Raises
+    ------
+    ValueError
 
     Examples
     --------
-    >>> estimate_shares(np.array([60.0, 20.0, 10.0, 10.0]), noise_sd=1e-6, rows=100.0).round(2)
-    array([0.6, 0.2, 0.1, 0.1])
-    >>> estimate_shares(np.array([60.0, 20.0, 10.0, 10.0]), noise_sd=1e6, rows=100.0).round(2)
-    array([0.25, 0.25, 0.25, 0.25])
+    >>> check_axes(lines(2), box=InputBox((0.0, 0.0), (1.0, 1.0)))
     """
-    masses = np.array([float(rows)])
-    while len(masses) < len(counts):
-        halves = counts.reshape(2 * len(masses), -1).sum(axis=1).reshape(-1, 2)
-        noise = 2 * noise_sd**2 * len(counts) / (2 * len(masses))
-        prior = np.square(HALVES_SD * masses)
-        moved = prior / (prior + noise) * (halves[:, 0] - halves[:, 1])
-        moved = np.clip(moved, -MOST_UNEVEN * masses, MOST_UNEVEN * masses)
-        masses = np.column_stack([masses + moved, masses - moved]).ravel() / 2
-    shares: Array = masses / masses.sum()
-    return shares
-
-
-def estimate_class_shares(counts: Array, *, noise_sd: float, rows: float) -> Array:
-    """Return shares of the rows in classes, given noisy counts, shape (C,).
-
-    Shares are thought uniform over all that add up to 1 beforehand, which is a Dirichlet law; given
-    counts, the mean is that of a normal law with its mean and variances.
-
-    Parameters
-    ----------
-    counts : array of shape (C,)
-        Published.
-    noise_sd : float
-        Of each.
-    rows : float
-        How many rows there are, or are thought to be.
-
-    Examples
-    --------
-    >>> estimate_class_shares(np.array([60.0, 30.0, 10.0]), noise_sd=1e-6, rows=100.0).round(2)
-    array([0.6, 0.3, 0.1])
-    >>> estimate_class_shares(np.array([60.0, 30.0, 10.0]), noise_sd=1e6, rows=100.0).round(2)
-    array([0.33, 0.33, 0.33])
-    """
-    count = len(counts)
-    prior = rows**2 / (count * (count + 1))
-    trust = prior / (prior + noise_sd**2)
-    moved = 1.0 / count + trust * (counts - counts.mean()) / rows
-    nearest: Array = nearest_probabilities(moved[None], least=least_probability(count))[0]
-    return nearest
+    taken = sorted(column for axis in axes for column in axis.columns)
+    if axes and taken != list(range(box.n_inputs)):
+        raise ValueError("its axes do not fit its inputs")
 
 
 def with_even_share(shares: Array) -> Array:

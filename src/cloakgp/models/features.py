@@ -227,6 +227,12 @@ class EigenBasis:
         return latent_covariance(self.kernel, X, self.box.reference) @ self._spectrum[1]
 
     @property
+    def map(self) -> Array:
+        """What maps k(x, Z) to features that are not yet shortened, shape (n, M)."""
+        found: Array = self._spectrum[1] / self._longest
+        return found
+
+    @property
     def count(self) -> int:
         """M, the number of features."""
         return len(self._spectrum[0])

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.pages.rendering import POLICY, SCRIPTS, render
-from cloakgp.release import Release
-from cloakgp.release.coefficient_tree import coefficient_tree
+from cloakgp.release import OneOutputRelease
 from cloakgp.release.io.codec import to_tree
 from cloakgp.report.columns import class_names
 from cloakgp.report.controls import Control, controls_of
@@ -60,13 +59,13 @@ COVERAGE = 95
 SHOWN = ("NOT PRIVATE", "Protection", "Predictions", "Guarantee")
 
 
-def prediction_html(release: Release) -> str:
+def prediction_html(release: OneOutputRelease) -> str:
     """Return a page that predicts, as one file of HTML.
 
     Parameters
     ----------
-    release : Release
-        Of numbers or of classes, of few rows or of many.
+    release : OneOutputRelease
+        Of numbers or of classes, of few rows or of many, or of whole rows.
 
     Raises
     ------
@@ -80,20 +79,24 @@ def prediction_html(release: Release) -> str:
     >>> "https://" in prediction_html(model.release_).partition("<script>")[0]
     False
     """
-    if release.margins is not None:
-        raise ValueError(
-            "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
-            "for this release"
-        )
-    if release.predictor is not None or release.public_rows is not None:
+    if release.predicts_within:
         raise ValueError(
             "a page cannot predict by a release or public rows within the release: fit with their "
             "predictions as a column"
         )
     controls = controls_of(release)
-    coefficients = coefficient_tree(release, stored=_numbers)
+    coefficients = release.coefficients(stored=_numbers)
+    if coefficients is None:
+        raise ValueError("a page does not know how these outputs are predicted: take predict")
+    if coefficients["margins"]:
+        raise ValueError(
+            "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
+            "for this release"
+        )
     for part in coefficients["parts"]:
-        _check_kernel(part["kernel"])
+        kernel = part.get("features", part).get("kernel")
+        if kernel is not None:
+            _check_kernel(kernel)
         if part["noise"] is None:
             raise ValueError("a page cannot tell noise that varies with the inputs: take predict")
     classes = [printable(name) for name in class_names(release)] or None
@@ -101,6 +104,7 @@ def prediction_html(release: Release) -> str:
         "output": printable(release.output_name),
         "classes": classes,
         "controls": [_control(control) for control in controls],
+        "clipped": release.private_inputs,
         "schema": None if release.schema is None else to_tree(release.schema),
     }
     return render(
@@ -109,7 +113,7 @@ def prediction_html(release: Release) -> str:
         headline=headline(release),
         insecure=release.insecure,
         classes=bool(release.class_labels),
-        counts=release.likelihood.windowed,
+        counts=coefficients["counts"] is not None,
         controls=tuple(enumerate(controls)),
         coverages=COVERAGES,
         coverage=COVERAGE,

@@ -2,9 +2,11 @@ r"""Noisy histograms of every column of whole rows: the Gaussian mechanism on we
 
 Mechanism
 ---------
-Every input and the output, clipped to its public range, lies in one of equal bins of that range. A
-row's statistic has, for every column c, its public weight ω_c in the place of its bin and 0 in the
-others. Publish the sum over rows, with normal noise up to a grid.
+Inputs, clipped to a public box, lie along public axes (`cloakgp.models.axes`): on each, a row is in
+exactly one of its bins, which are equal parts of a declared range or of a turn, or the declared
+levels of a category. The output, clipped to its public range, is in one of equal bins, too. A row's
+statistic has, for every column c of these, its public weight ω_c in the place of its bin and 0 in
+the others. Publish the sum over rows, with normal noise up to a grid.
 
 Neighbours
     ``replace``: one row changes, all of it, anything to anything; the number of rows is public.
@@ -12,7 +14,8 @@ Neighbours
 Sensitivity
     Of all columns together, in ℓ2 norm: √(Σ_c ω_c²) for ``add-remove``, the norm of one row's
     statistic, and √2 times that for ``replace``: in every column, two rows in one bin differ by
-    nothing, and in two bins by ω_c in each. Both are attained. Here ω_c are whole numbers of steps
+    nothing, and in two bins by ω_c in each. However many bins or levels there are, one row is in
+    one of them. Both are attained. Here ω_c are whole numbers of steps
     of the grid, so that nothing is rounded but the square root, upwards.
 Theorem
     Balle and Wang 2018, theorem 8, for the Gaussian mechanism; `discretisation_delta` for the
@@ -32,6 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cloakgp.models.axes import Axis, Line, lines
 from cloakgp.models.features import InputBox
 from cloakgp.privacy.accounting import Guarantee, exact_noise_multiplier
 from cloakgp.privacy.budgets import check_budget
@@ -59,7 +63,7 @@ class ColumnCounts:
     Attributes
     ----------
     counts : tuple of array
-        Of each input, and of the output, which is last: rows in each bin, plus noise.
+        Of each axis of the inputs, and of the output, which is last: rows in each bin, plus noise.
     weights : tuple of float
         ω_c, by column.
     noise_sd : float
@@ -156,6 +160,7 @@ def measure_column_counts(
     y: ArrayLike,
     *,
     box: InputBox,
+    axes: Sequence[Axis] = (),
     bounds: object,
     bins: Sequence[int],
     weights: Sequence[float],
@@ -175,12 +180,14 @@ def measure_column_counts(
     y : array-like of shape (N,)
         Private outputs; clipped to the bounds.
     box : InputBox
+    axes : sequence of Axis, optional
+        Public; if there are none, each input is a number on a line of its own.
     bounds : (float, float)
         Public range of one output.
     bins : sequence of int
-        How many, of each input and of the output.
+        How many, of each axis and of the output.
     weights : sequence of float
-        ω_c, of each input and of the output, above 0 and at most 1: how exact its counts are,
+        ω_c, of each axis and of the output, above 0 and at most 1: how exact its counts are,
         beside those of others.
     epsilon, delta : float
         The budget.
@@ -208,7 +215,8 @@ def measure_column_counts(
     check_budget(epsilon, delta)
     limits = OutputBounds.checked(bounds)
     check_neighbours(neighbours)
-    columns = box.n_inputs + 1
+    axes = tuple(axes) or lines(box.n_inputs)
+    columns = len(axes) + 1
     if not len(bins) == len(weights) == columns or min(bins) < 1:
         raise ValueError(f"there must be bins and a weight for each of {columns} columns")
     if not all(0 < weight <= 1 for weight in weights):
@@ -227,10 +235,15 @@ def measure_column_counts(
     scale, guarantee = GAUSSIAN.scale(
         sensitivity, answers=sum(bins), epsilon=float(epsilon), delta=float(delta)
     )
-    table = np.column_stack([box.clip(inputs), limits.clip(outputs)])
-    total = integer_counts(
-        table, lo=(*box.lo, limits.lo), hi=(*box.hi, limits.hi), bins=bins, weights=whole
-    )
+    clipped = box.clip(inputs)
+    places = [
+        axis.bin_of(clipped, box=box, bins=count)
+        for axis, count in zip(axes, bins[:-1], strict=True)
+    ]
+    bounded = limits.clip(outputs)[:, None]
+    own_range = InputBox((limits.lo,), (limits.hi,))
+    places.append(Line(0).bin_of(bounded, box=own_range, bins=bins[-1]))
+    total = integer_counts(places, bins=bins, weights=whole)
     noisy = GAUSSIAN.add(total, scale=scale, sensitivity=sensitivity, insecure_seed=insecure_seed)
     parts = np.split(noisy.astype(np.float64), np.cumsum(bins)[:-1])
     return ColumnCounts(
@@ -246,26 +259,20 @@ def measure_column_counts(
 
 
 def integer_counts(
-    table: Array,
-    *,
-    lo: Sequence[float],
-    hi: Sequence[float],
-    bins: Sequence[int],
-    weights: Sequence[int],
+    places: Sequence[Integers], *, bins: Sequence[int], weights: Sequence[int]
 ) -> Integers:
     """Return the exact weighted counts of rows. Private: they carry no noise.
 
     Parameters
     ----------
-    table : array of shape (N, C)
-        Within the ranges.
-    lo, hi : sequence of float
+    places : sequence of array of shape (N,)
+        Of each column, the bin of every row.
     bins, weights : sequence of int
     """
     found = []
-    for column, low, high, count, weight in zip(table.T, lo, hi, bins, weights, strict=True):
-        places = ((column - low) / (high - low) * count).astype(np.int64)
-        inside = np.clip(places, 0, count - 1)
+    for column, count, weight in zip(places, bins, weights, strict=True):
+        # Whatever an axis says, a row is in one bin.
+        inside = np.clip(column, 0, count - 1)
         found.append(np.bincount(inside, minlength=count).astype(np.int64) * weight)
     return np.concatenate(found)
 

@@ -88,7 +88,7 @@ def _outputs(likelihood: Likelihood) -> str:
 def _part(part: Coefficients, n_inputs: int, stored: Callable[[Array], Any]) -> dict[str, Any]:
     return {
         "weight": part.weight,
-        "kernel": _values_of_kernel(kernel_to_tree(part.kernel)),
+        "kernel": values_of_kernel(kernel_to_tree(part.kernel)),
         "centres": stored(part.centres),
         "factor": None if part.factor is None else stored(part.factor),
         "all_explained": part.all_explained,
@@ -128,11 +128,11 @@ def _questions(part: Coefficients, stored: Callable[[Array], Any]) -> dict[str, 
     }
 
 
-def _values_of_kernel(tree: dict[str, Any]) -> dict[str, Any]:
+def values_of_kernel(tree: dict[str, Any]) -> dict[str, Any]:
     """Return a kernel without the bounds of its hyperparameters; Matérn's limit by its own name."""
     name, parameters = tree["kernel"], tree["parameters"]
     kept = {
-        key: _values_of_kernel(value) if isinstance(value, dict) and "kernel" in value else value
+        key: values_of_kernel(value) if isinstance(value, dict) and "kernel" in value else value
         for key, value in parameters.items()
         if not key.endswith("_bounds")
     }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cloakgp.columns.schema import Schema
+    from cloakgp.models.transforms import OutputTransform
     from cloakgp.privacy import Guarantee
     from cloakgp.privacy.composition import MixedGuarantee
     from cloakgp.release.accuracy import Accuracy
@@ -120,9 +121,33 @@ class OneOutputRelease(SavedRelease, PredictedDistributions, Pictured, ABC):
         """Return the accuracy of predictions of numbers, by their own estimate; None of others."""
 
     @property
+    @abstractmethod
+    def known_rows(self) -> int | None:
+        """How many rows there are, of all tables; None where that is private."""
+
+    @property
+    @abstractmethod
+    def even_inputs(self) -> Array:
+        """Possible inputs that lie evenly over all ranges, shape (n, D)."""
+
+    @abstractmethod
+    def predict_asked(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and sd of the curve on the scale that was asked, each of shape (P,).
+
+        Parameters
+        ----------
+        X : array of shape (P, D)
+        """
+
+    @property
     def known_inputs(self) -> Array:
         """Inputs that the release holds, shape (n, D); none of private ones."""
         return np.empty((0, self.n_inputs))
+
+    @property
+    def predicts_within(self) -> bool:
+        """Whether inputs hold predictions by a release, or by public rows, within it."""
+        return False
 
     @property
     def keeps_rows(self) -> bool:
@@ -133,6 +158,11 @@ class OneOutputRelease(SavedRelease, PredictedDistributions, Pictured, ABC):
     def has_box_inputs(self) -> bool:
         """Whether inputs are boxes that outputs are averages over, of which there is no picture."""
         return False
+
+    @property
+    def asked_transform(self) -> OutputTransform | None:
+        """What outputs were transformed by before they were asked, if they were."""
+        return None
 
     @property
     def of_quantiles(self) -> bool:

@@ -257,6 +257,26 @@ class Release(Predictions):
         return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
 
     @property
+    def asked_transform(self) -> OutputTransform | None:
+        """What outputs were transformed by before they were asked, if they were."""
+        return self.transform
+
+    @property
+    def known_rows(self) -> int:
+        """How many rows there are, of all tables."""
+        return self.n_rows
+
+    @property
+    def even_inputs(self) -> Array:
+        """Those that the release holds: no others are known to be possible."""
+        return self.known_inputs
+
+    def predict_asked(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and sd of the latent function, each of shape (P,)."""
+        found = self.predict_latent(X)
+        return found.mean, found.sd
+
+    @property
     def known_inputs(self) -> Array:
         """Inputs of all rows of all tables, each table once, shape (n, D).
 
@@ -737,10 +757,22 @@ class Release(Predictions):
         )
         return error_range(covariance, noise_variance=mean, log_noise_sd=log_sd, probability=LIKELY)
 
-    def _coefficients(self, stored: Store) -> dict[str, Any] | None:
+    @property
+    def predicts_within(self) -> bool:
+        """Whether inputs hold predictions by a release, or by public rows, within it."""
+        return self.predictor is not None or self.public_rows is not None
+
+    def coefficients(self, *, stored: Store, beside: bool = False) -> dict[str, Any] | None:
+        """Return what programs in other languages predict by, if they can.
+
+        Parameters
+        ----------
+        stored, beside
+            As for `cloakgp.release.coefficient_tree.coefficient_tree`.
+        """
         if not has_coefficients(self.likelihood):
             return None
-        return coefficient_tree(self, stored=stored, beside=True)
+        return coefficient_tree(self, stored=stored, beside=beside)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)

@@ -34,6 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
+from cloakgp.columns.private import axes_of, box_of
+from cloakgp.columns.schema import Schema
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.simplex import coordinates, least_probability, nearest_probabilities
@@ -45,13 +47,15 @@ from cloakgp.privacy.residuals import Residuals
 from cloakgp.privacy.statistics import Neighbours, Statistics
 from cloakgp.release.accuracy import Accuracy
 from cloakgp.release.distribution_columns import DistributionColumns
+from cloakgp.release.feature_coefficients import feature_coefficients
+from cloakgp.release.io.bundle import Store
 from cloakgp.release.new_outputs import NewNumbers
 from cloakgp.release.one_output import OneOutputRelease
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.predictions import class_columns
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.residual_rounds import posterior_of_rounds
-from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.formatting import NORMAL_95, amount, short_form
 from cloakgp.utils.markup import html_table
@@ -93,6 +97,8 @@ class StatisticsRelease(OneOutputRelease):
         Name of the private output.
     provenance : Provenance or None
         When and with what it was made.
+    schema : Schema or None
+        What private columns are, and how they become inputs; None where these are numbers.
 
     Examples
     --------
@@ -122,6 +128,7 @@ class StatisticsRelease(OneOutputRelease):
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     provenance: Provenance | None = None
+    schema: Schema | None = None
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -166,17 +173,13 @@ class StatisticsRelease(OneOutputRelease):
 
     @property
     def typical_inputs(self) -> Array:
-        """The median of each input by published counts, or its range's middle, shape (D,)."""
-        lo, hi = self.input_ranges
-        if not isinstance(self.basis, CosineBasis):
-            return np.asarray((lo + hi) / 2)
-        shares = zip(lo, hi, self.basis.shares, strict=True)
-        return np.array(
-            [
-                np.interp(0.5, np.cumsum([0.0, *each]), np.linspace(low, high, len(each) + 1))
-                for low, high, each in shares
-            ]
-        )
+        """The median of each input by published counts, or its range's middle, shape (D,).
+
+        Of levels the commonest by counts.
+        """
+        if isinstance(self.basis, CosineBasis):
+            return self.basis.typical
+        return np.asarray(self.input_ranges.mean(axis=0))
 
     @property
     def where_typical(self) -> str:
@@ -185,6 +188,31 @@ class StatisticsRelease(OneOutputRelease):
             return "middle of the declared ranges"
         return "median of the rows, by noisy counts"
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, where that is public."""
+        return self.statistics.rows
+
+    @property
+    def even_inputs(self) -> Array:
+        """Points that lie evenly along all axes, or over the box, shape (256, D)."""
+        basis = self.basis
+        axes = len(basis.shares) if isinstance(basis, CosineBasis) else self.n_inputs
+        # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).
+        ratio = 2.0
+        for _ in range(60):
+            ratio = (1 + ratio) ** (1 / (axes + 1))
+        steps = np.arange(1, BOX_POINTS + 1)[:, None] * ratio ** -np.arange(1.0, axes + 1)
+        if isinstance(basis, CosineBasis):
+            return basis.points_at(steps % 1.0)
+        lo, hi = self.input_ranges
+        points: Array = lo + (hi - lo) * (steps % 1.0)
+        return points
+
+    def predict_asked(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and sd of the curve, each of shape (P,)."""
+        return self.predict(X, return_std=True)
+
     def accuracy(self) -> Accuracy | None:
         """Return the accuracy of predictions all over the box, by their own estimate.
 
@@ -192,13 +220,7 @@ class StatisticsRelease(OneOutputRelease):
         """
         if self.classes is not None:
             return None
-        lo, hi = self.input_ranges
-        # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).
-        ratio = 2.0
-        for _ in range(60):
-            ratio = (1 + ratio) ** (1 / (len(lo) + 1))
-        steps = np.arange(1, BOX_POINTS + 1)[:, None] * ratio ** -np.arange(1.0, len(lo) + 1)
-        points = lo + (hi - lo) * (steps % 1.0)
+        points = self.even_inputs
         mean, sd = self.predict(points, return_std=True)
         _, new_sd = self.predict(points, return_std=True, new_output=True)
         return Accuracy.expected("the output", mean, sd, new_sd)
@@ -258,7 +280,8 @@ class StatisticsRelease(OneOutputRelease):
         ----------
         X : array-like or table of shape (P, D)
             Columns of a table are found by the inputs' names, if these have any; others are
-            ignored.
+            ignored. Where the release has a schema: raw columns, as in the table that it was made
+            from.
         return_std : bool
             Also return the posterior sd, shape (P,), in output units.
         return_cov : bool
@@ -272,7 +295,8 @@ class StatisticsRelease(OneOutputRelease):
         mean : array of shape (P,)
             In output units. Of classes, a list of the most probable ones.
         std or cov : array
-            If asked for. Both include what is due to the privacy noise.
+            If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
+            row lacks an input without which the schema says that there is no prediction.
 
         Raises
         ------
@@ -285,19 +309,24 @@ class StatisticsRelease(OneOutputRelease):
         if self.classes is not None:
             if return_std or return_cov:
                 raise ValueError("outputs are classes: predict_proba says how sure they are")
-            best = self.predict_proba(X).argmax(axis=1)
-            return [self.classes.labels[position] for position in best]
-        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
-        features = self.basis.features(points)
+            shares = self.predict_proba(X)
+            return [
+                None if np.isnan(each).any() else self.classes.labels[int(each.argmax())]
+                for each in shares
+            ]
+        points = points_of(self, X)
+        features = self.basis.features(points.X)
         weights, covariance = self.weights
-        mean: Array = self.statistics.centre + features @ weights
+        mean: Array = points.spread(self.statistics.centre + features @ weights)
         extra = self.noise_variance if new_output else 0.0
         if return_cov:
-            spread = features @ covariance @ features.T + self.basis.residual_covariance(points)
-            return mean, (spread + spread.T) / 2 + extra * np.eye(len(points))
+            spread = features @ covariance @ features.T + self.basis.residual_covariance(points.X)
+            spread = (spread + spread.T) / 2 + extra * np.eye(len(points.X))
+            return mean, points.spread(spread, square=True)
         if return_std:
             variance = np.einsum("ni,ij,nj->n", features, covariance, features)
-            return mean, np.sqrt(variance + self.basis.residual_variance(points) + extra)
+            variance += self.basis.residual_variance(points.X) + extra
+            return mean, points.spread(np.sqrt(variance))
         return mean
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -313,9 +342,10 @@ class StatisticsRelease(OneOutputRelease):
         """
         if self.points is None:
             raise ValueError("outputs are numbers: there are no probabilities of classes")
-        inputs = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
-        shares = coordinates(self.basis.features(inputs) @ self.weights[0], self.points)
-        return nearest_probabilities(shares, least=least_probability(len(self.points)))
+        points = points_of(self, X)
+        shares = coordinates(self.basis.features(points.X) @ self.weights[0], self.points)
+        nearest = nearest_probabilities(shares, least=least_probability(len(self.points)))
+        return points.spread(nearest)
 
     def predict_limits(self, X: ArrayLike, *, new_output: bool = False) -> tuple[Array, Array]:
         """Return limits that hold the curve, or a new output, with 95 %, within the bounds.
@@ -343,11 +373,6 @@ class StatisticsRelease(OneOutputRelease):
         mean, sd = self.predict(X, return_std=True)
         lower, upper = mean - NORMAL_95 * sd, mean + NORMAL_95 * sd
         return np.clip(lower, *self.bounds), np.clip(upper, *self.bounds)
-
-    @property
-    def schema(self) -> None:
-        """None: private inputs are numbers, within declared ranges."""
-        return
 
     def _new_outputs(self, X: Any, exposure: ArrayLike | None = None) -> tuple[Points, NewNumbers]:
         """Return points, and new outputs there."""
@@ -397,8 +422,31 @@ class StatisticsRelease(OneOutputRelease):
             "upper": np.clip(mean + NORMAL_95 * sd, *ends),
         }
         if asked:
-            columns |= asked.of(self._new_outputs(X)[1])
+            points, new = self._new_outputs(X)
+            found = asked.of(new)
+            columns |= {name: points.spread(column) for name, column in found.items()}
         return pd.DataFrame(columns, index=index)
+
+    def coefficients(self, *, stored: Store, beside: bool = False) -> dict[str, Any]:
+        """Return what programs in other languages predict by.
+
+        Parameters
+        ----------
+        stored, beside
+            As for `SavedRelease.coefficients`.
+        """
+        del beside
+        return feature_coefficients(
+            self.basis,
+            weights=self.weights,
+            centre=self.statistics.centre,
+            noise_variance=self.noise_variance,
+            bounds=self.bounds,
+            classes=self.class_labels,
+            points=self.points,
+            insecure=self.insecure,
+            stored=stored,
+        )
 
     def __repr__(self) -> str:
         features = f"{len(self.statistics.moments)} features of {self.n_inputs} inputs"
@@ -431,6 +479,7 @@ class StatisticsRelease(OneOutputRelease):
         if self.statistics.exclusive != self.basis.exclusive:
             raise ValueError("its basis is damaged")
         self._check_rounds()
+        self._check_schema()
         if not 0 <= self.noise_variance < np.inf:
             raise ValueError("its noise variance is damaged")
 
@@ -441,8 +490,10 @@ class StatisticsRelease(OneOutputRelease):
         ):
             raise ValueError("its counts do not fit its basis")
         self._check_classes()
-        if self.counts is not None and (
-            len(self.counts.counts) != self.n_inputs + 1 or self.counts.rows != self.statistics.rows
+        if isinstance(self.basis, CosineBasis) and (
+            self.counts is None
+            or len(self.counts.counts) != len(self.basis.shares) + 1
+            or self.counts.rows != self.statistics.rows
         ):
             raise ValueError("its counts do not fit its statistics")
         for part in self.parts:
@@ -452,6 +503,14 @@ class StatisticsRelease(OneOutputRelease):
             fits = part.moments.shape == self.statistics.moments.shape
             if not (fits and part.centre == self.statistics.centre):
                 raise ValueError("its residuals do not fit its statistics")
+
+    def _check_schema(self) -> None:
+        """Refuse a schema whose numbers are not those of the basis."""
+        if self.schema is None:
+            return
+        axes = self.basis.axes if isinstance(self.basis, CosineBasis) else ()
+        if axes != axes_of(self.schema) or self.basis.box != box_of(self.schema):
+            raise ValueError("its schema does not fit its basis")
 
     def _check_classes(self) -> None:
         """Refuse classes, and what stands for them, that are not those of counts and moments."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from cloakgp.models.likelihoods.quantiles import QuantileLikelihood
-from cloakgp.release import Release
-from cloakgp.report.columns import input_names
+from cloakgp.release import OneOutputRelease
+from cloakgp.release.points import points_of
+from cloakgp.report.columns import input_names, public_columns
 from cloakgp.report.describe import headline
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.measurements import root_mean_square
@@ -43,15 +44,19 @@ class Comparison:
     apart: Array
 
 
-def compare_releases(first: Release, second: Release, X: Array | None = None) -> Comparison:
+def compare_releases(
+    first: OneOutputRelease, second: OneOutputRelease, X: Any = None
+) -> Comparison:
     """Compare two releases about the same columns, at no cost in privacy.
 
     Parameters
     ----------
-    first, second : Release
-        Of numbers.
-    X : array of shape (P, D), optional
-        As `Release.predict` takes them; where the rows of both are, if not given.
+    first, second : OneOutputRelease
+        Of numbers; of public inputs, of whole rows, or one of each.
+    X : array-like or table of shape (P, D), optional
+        As `predict` takes it; rows that lack an input are left out. If not given, where the rows of
+        both are; where none are known, points that lie evenly over the ranges of both. Releases
+        with different schemas need raw columns.
 
     Raises
     ------
@@ -66,37 +71,56 @@ def compare_releases(first: Release, second: Release, X: Array | None = None) ->
     >>> float(compare_releases(release, release).apart.max())
     0.0
     """
-    if first.class_labels or second.class_labels:
+    both = (first, second)
+    if any(each.class_labels for each in both):
         raise ValueError("releases of numbers are compared, and one of these is of classes")
-    if any(isinstance(each.likelihood, QuantileLikelihood) for each in (first, second)):
+    if any(each.of_quantiles for each in both):
         raise ValueError(
             "releases of numbers are compared, and one of these is of quantiles: compare what both "
             "predict, q_50 and its limits, say"
         )
-    if input_names(first) != input_names(second) or first.output_name != second.output_name:
+    one_schema = first.schema == second.schema
+    columns = [
+        input_names(each) if one_schema else tuple(sorted(public_columns(each))) for each in both
+    ]
+    if columns[0] != columns[1] or first.output_name != second.output_name:
         raise ValueError("the releases are about different columns")
-    if first.transform != second.transform or first.schema != second.schema:
-        raise ValueError("the releases have different schemas or transforms")
+    if first.asked_transform != second.asked_transform:
+        raise ValueError("the releases have different transforms")
     if X is None:
-        X = np.unique(np.vstack([first.known_inputs, second.known_inputs]), axis=0)
-    one, other = first.predict_latent(X), second.predict_latent(X)
-    scale = np.maximum(one.sd, other.sd)
-    distance = np.abs(one.mean - other.mean)
+        if not one_schema:
+            raise ValueError(
+                "the releases have different schemas: give raw rows at which to compare them (--at)"
+            )
+        known = np.vstack([each.known_inputs for each in both])
+        X = known if len(known) else np.vstack([each.even_inputs for each in both])
+        X = np.unique(X, axis=0)
+    points = [points_of(each, X) for each in both]
+    kept = points[0].known & points[1].known
+    own = [each.X[kept[each.known]] for each in points]
+    if not kept.any():
+        raise ValueError("every row lacks an input without which there is no prediction")
+    (one, one_sd), (other, other_sd) = (
+        each.predict_asked(rows) for each, rows in zip(both, own, strict=True)
+    )
+    scale, distance = np.maximum(one_sd, other_sd), np.abs(one - other)
     apart = np.divide(distance, scale, out=np.zeros_like(distance), where=scale > 0)
-    (mean, sd), (other_mean, other_sd) = (
-        each.predict(X, return_std=True) for each in (first, second)
+    (mean, sd), (other_mean, second_sd) = (
+        each.predict(rows, return_std=True) for each, rows in zip(both, own, strict=True)
     )
     return Comparison(
-        X=X, first=mean, second=other_mean, first_sd=sd, second_sd=other_sd, apart=apart
+        X=own[0], first=mean, second=other_mean, first_sd=sd, second_sd=second_sd, apart=apart
     )
 
 
-def describe_comparison(first: Release, second: Release, found: Comparison) -> tuple[Section, ...]:
+def describe_comparison(
+    first: OneOutputRelease, second: OneOutputRelease, found: Comparison
+) -> tuple[Section, ...]:
     """Return a comparison in words.
 
     Parameters
     ----------
-    first, second : Release
+    first, second : OneOutputRelease
     found : Comparison
     """
     both = (("first", first), ("second", second))
@@ -107,7 +131,7 @@ def describe_comparison(first: Release, second: Release, found: Comparison) -> t
     return (
         Section(
             "Guarantee",
-            tuple(Fact(name, f"{headline(each)}; {each.n_rows:,} rows") for name, each in both),
+            tuple(Fact(name, f"{headline(each)}; {_protected(each)}") for name, each in both),
         ),
         Section(
             "Sharpness",
@@ -146,3 +170,9 @@ def describe_comparison(first: Release, second: Release, found: Comparison) -> t
             ),
         ),
     )
+
+
+def _protected(release: OneOutputRelease) -> str:
+    rows = release.known_rows
+    count = "a private number of rows" if rows is None else f"{rows:,} rows"
+    return f"{count}, whose inputs are private too" if release.private_inputs else count

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -131,10 +131,23 @@ def controls_of(release: OneOutputRelease) -> tuple[Control, ...]:
             _number(name, column, ends, typical=middle)
             for name, column, ends, middle in found_by_name
         )
+    if release.private_inputs:
+        X = release.typical_inputs[None, :]
     found: list[Control] = []
     for column, start in offsets(release.schema):
-        found += _controls(column, X[:, start:], ranges[:, start:])
+        own = _controls(column, X[:, start:], ranges[:, start:])
+        found += _of_private(own, column) if release.private_inputs else own
     return tuple(found)
+
+
+def _of_private(controls: list[Control], column: Column) -> list[Control]:
+    """Return the choices of a private column: over declared ranges, and with no row known."""
+    ranges = column.ranges * (len(controls) if len(column.ranges) == 1 else 1)
+    if controls[0].kind == "number":
+        controls = [
+            replace(each, lo=lo, hi=hi) for each, (lo, hi) in zip(controls, ranges, strict=True)
+        ]
+    return [replace(each, known=np.empty(0), whole=False) for each in controls]
 
 
 def offsets(schema: Schema) -> tuple[tuple[Column, int], ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cloakgp.models.axes import Levels
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.privacy import CloakedPredictions
 from cloakgp.privacy.noise import NOISES
@@ -29,11 +30,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
     """
     published, names = release.statistics, input_names(release)
     lo, hi = release.bounds
-    box = zip(names, release.basis.box.lo, release.basis.box.hi, strict=True)
-    ranges = [
-        Fact(name, f"private; declared to lie in {amount(low, 12)} to {amount(high, 12)}")
-        for name, low, high in box
-    ]
+    columns = names if release.schema is None else [each.name for each in release.schema.used]
     present = release.neighbours == "add-remove"
     return (
         Section(
@@ -41,7 +38,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
             (
                 Fact(
                     "protected",
-                    f"whole rows: the inputs ({', '.join(names)}) and {OUTPUT} of every single "
+                    f"whole rows: the inputs ({', '.join(columns)}) and {OUTPUT} of every single "
                     "row. The published values would be almost as likely "
                     + ("without that row." if present else "if they were any others."),
                 ),
@@ -90,7 +87,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
             "Data",
             (
                 Fact("rows", "private" if published.rows is None else f"{published.rows:,}"),
-                *ranges,
+                *_inputs(release),
                 Fact(
                     OUTPUT,
                     f"private; declared to lie in {amount(lo, 12)} to {amount(hi, 12)}; values "
@@ -105,6 +102,24 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
     )
 
 
+def _inputs(release: StatisticsRelease) -> tuple[Fact, ...]:
+    """Return what is declared of each input."""
+    if release.schema is None:
+        box = zip(input_names(release), release.basis.box.lo, release.basis.box.hi, strict=True)
+        return tuple(
+            Fact(name, f"private; declared to lie in {amount(low, 12)} to {amount(high, 12)}")
+            for name, low, high in box
+        )
+    return tuple(
+        Fact(
+            column.name,
+            f"private; declared to be {column.describe()}"
+            + (f", in {column.describe_ranges()}" if column.ranges else ""),
+        )
+        for column in release.schema.used
+    )
+
+
 def _one_of(classes: Sequence[object]) -> str:
     *first, last = map(str, classes)
     return f"{', '.join(first)} and {last}"
@@ -114,15 +129,18 @@ def _counts_of_columns(release: StatisticsRelease) -> tuple[Fact, ...]:
     if release.counts is None:
         return ()
     counts, names = release.counts, input_names(release)
+    axes = release.basis.spread_along if isinstance(release.basis, CosineBasis) else ()
+    called = [axis.called(names) for axis in axes]
     parts = [
         f"{len(counts.counts[column])} of {name} (noise sd {amount(counts.sd_of(column), 4)})"
-        for column, name in enumerate((*names, OUTPUT))
+        for column, name in enumerate((*called, OUTPUT))
     ]
+    levels = ", and of levels" * any(isinstance(axis, Levels) for axis in axes)
     return (
         Fact(
             "counts",
-            f"of rows in equal bins of every column's range: {', '.join(parts)}. They chose the "
-            "features below, and "
+            f"of rows in equal bins of every column's range{levels}: {', '.join(parts)}. They "
+            "chose the features below, and "
             + (
                 "where the middle of labels lies." * (release.classes is not None)
                 or "the band to which outputs were clipped."

@@ -168,14 +168,14 @@ def _of_several(release: MultiOutputRelease) -> dict[str, Any]:
 
 @_facts.register
 def _of_statistics(release: StatisticsRelease) -> dict[str, Any]:
-    published, box = release.statistics, release.basis.box
+    published = release.statistics
     return {
         "outputs": [
             _output(release.output_name, "numbers", list(release.bounds))
             if release.classes is None
             else _output(release.output_name, "classes", None, classes=list(release.classes.labels))
         ],
-        "inputs": _inputs(None, input_names(release), np.array([box.lo, box.hi])),
+        "inputs": _inputs(release.schema, input_names(release), release.input_ranges),
         "rows": None if published.rows is None else [published.rows],
         "rows_in_file": False,
         "guarantee": _guarantee(release.guarantee, protects="row with its inputs"),

@@ -56,7 +56,7 @@ def rewrite(path: Path) -> None:
     release = load(path)
 
     def whole(stored: Store) -> dict[str, Any]:
-        found = release._coefficients(stored)
+        found = release.coefficients(stored=stored, beside=True)
         return tree(stored) | ({} if found is None else {COEFFICIENTS: found})
 
     path.write_bytes(bundle_bytes(kind=kind, tree=whole))

@@ -39,6 +39,7 @@ from cloakgp import (
     refine,
 )
 from cloakgp.cli import app
+from cloakgp.columns import Category, Date, Schema
 from cloakgp.custodians import Plan, simulate
 from cloakgp.data import ArrayRows, DaskRows, FileRows
 from cloakgp.estimators.baselines import (
@@ -739,6 +740,40 @@ def private_inputs(
     return Attack(name, neighbourhoods, run, tight=None if rounds else 1e-6 if bins else 0.1)
 
 
+def private_columns(name: str, *, neighbours: str) -> Attack:
+    """A whole row changes, or comes, or goes: its level, its day of the week, and its output."""
+    schema = Schema(
+        (
+            Category("job", levels=("clerk", "cook")),
+            Date("day", linear=False, cycles=("week",)),
+        )
+    )
+    jobs, days = ("clerk", "cook", "baker"), ("2026-01-05", "2026-01-08", "2026-01-11")
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        people = np.array(
+            [
+                (jobs[place % 2], days[place % 3], output)
+                for place, output in enumerate(table.outputs)
+            ],
+            dtype=object,
+        )
+        rows = [np.array(one, dtype=object) for one in itertools.product(jobs, days, BOUNDS)]
+        if neighbours == "replace":
+            return [[people, *(np.vstack([people[1:], row]) for row in rows)]]
+        more = [[people, np.vstack([people, row])] for row in rows]
+        return more + [[people, np.delete(people, row, axis=0)] for row in range(len(people))]
+
+    def run(people: np.ndarray, _: Table) -> Outcome:
+        model = DPGPRegressorPrivateInputs(
+            schema=schema, neighbours=neighbours, n_features=6, **BUDGET
+        )
+        cells = {"job": people[:, 0], "day": people[:, 1]}
+        return of_model(model.fit(cells, people[:, 2].astype(float)))
+
+    return Attack(name, neighbourhoods, run, tight=None)
+
+
 def private_labels(name: str, *, neighbours: str, classes: int = 2) -> Attack:
     """A whole row changes, or comes, or goes: its input and its label."""
 
@@ -1013,6 +1048,8 @@ ATTACKS = [
     private_inputs("private inputs, added or removed", neighbours="add-remove"),
     private_inputs("whole rows in rounds, replaced", neighbours="replace", rounds=True),
     private_inputs("whole rows in rounds, added or removed", neighbours="add-remove", rounds=True),
+    private_columns("whole rows of raw columns, replaced", neighbours="replace"),
+    private_columns("whole rows of raw columns, added or removed", neighbours="add-remove"),
     private_labels("whole rows of classes, replaced", neighbours="replace"),
     private_labels("whole rows of classes, added or removed", neighbours="add-remove"),
     private_labels("whole rows of four classes, replaced", neighbours="replace", classes=4),

@@ -11,7 +11,8 @@ const Cloak = (() => {
     return { values, rows: stored.shape[0], columns: stored.shape[1] };
   };
   for (const part of release.parts) {
-    part.centres = array(part.centres);
+    part.features = featuresOf(part.features, array);
+    if (part.centres) part.centres = array(part.centres);
     if (part.factor) part.factor = array(part.factor);
     for (const channel of part.channels)
       for (const name of ["weights", "subtracted", "added"]) channel[name] = array(channel[name]);
@@ -50,8 +51,9 @@ globalThis.Cloak = Cloak;
   // What is typed may lie where nothing was asked.
   const outside = () => release.controls.flatMap((control, i) =>
     control.kind === "number" && (values[i] < control.lo || values[i] > control.hi)
-      ? [`${control.label} is outside ${shown(control, control.lo)} to ${shown(control, control.hi)}. Nothing was `
-        + "asked there: the further away, the more the prediction rests on the prior alone."] : []).join(" ");
+      ? [`${control.label} is outside ${shown(control, control.lo)} to ${shown(control, control.hi)}. `
+        + (release.clipped ? "It is taken as at the nearest end." : "Nothing was asked there: the further away, "
+          + "the more the prediction rests on the prior alone.")] : []).join(" ");
   const tell = () => {
     find("outside").textContent = outside();
     if (release.classes) {

@@ -18,8 +18,16 @@ export const columnsOf = (schema, inputs) => {
   });
 };
 
+// The features of a part with its arrays read, by `array`; null of a part that has none.
+export const featuresOf = (features, array) => (features ? {
+  ...features,
+  ...Object.fromEntries(["terms", "scales", "points", "map", "variances"]
+    .filter((name) => name in features).map((name) => [name, array(features[name])])),
+  ...(features.axes && { axes: features.axes.map((axis) => ({ ...axis, table: array(axis.table) })) }),
+} : null);
+
 export const predictor = (release) => {
-  for (const part of release.parts) {
+  for (const part of release.parts) if (part.centres) {
     part.points = [];
     const { values, rows, columns } = part.centres;
     for (let i = 0; i < rows; i++) part.points.push(values.subarray(i * columns, (i + 1) * columns));
@@ -90,7 +98,7 @@ export const predictor = (release) => {
     return kernels[name](parameters);
   };
   for (const part of release.parts) {
-    part.covariance = kernel(part.kernel);
+    if (part.kernel) part.covariance = kernel(part.kernel);
     if (part.noise === null)
       throw new Error("noise that varies with the inputs cannot be told here: predict in Python");
   }
@@ -166,7 +174,77 @@ export const predictor = (release) => {
         found[i] += matrix.values[k] * scale.values[j] * b[start + j];
     return Array.from(found);
   });
+  // Of whole rows: functions along axes as cloakgp.models.axes has them, a kernel's eigenfunctions on
+  // a box, or bins of it. Inputs lie within the box; what features leave out is `left`.
+  const frequencies = (t, turn, count, waves) => Array.from({ length: count }, (_, k) =>
+    waves.map((wave) => Math.SQRT2 * wave(turn * Math.PI * (k + 1) * t))).flat();
+  const axes = {
+    line: ({ columns: [column], table }, x, { lo, hi }) =>
+      frequencies(below((x[column] - lo[column]) / (hi[column] - lo[column]), table), 1, 6, [Math.cos]),
+    circle: ({ columns: [cosine, sine], table }, x) => {
+      const turn = Math.atan2(x[sine], x[cosine]) / (2 * Math.PI);
+      return frequencies(below(turn - Math.floor(turn), table), 2, 3, [Math.cos, Math.sin]);
+    },
+    levels: ({ columns, table }, x) => {
+      const own = columns.map((column) => x[column]);
+      const level = own.length === 1 ? Number(own[0] > 0.5) : own.indexOf(Math.max(...own));
+      return Array.from(table.values.subarray(level * table.columns, (level + 1) * table.columns));
+    },
+  };
+  const below = (place, { values, rows }) => {
+    const within = place * rows, bin = Math.min(Math.floor(within), rows - 1);
+    return values[2 * bin] + (within - bin) * values[2 * bin + 1];
+  };
+  const shortened = (features) => {
+    const length = Math.max(1, Math.hypot(...features));
+    return features.map((each) => each / length);
+  };
+  const bases = {
+    cosines: (basis) => (x) => {
+      const functions = basis.axes.map((axis) => [1, ...axes[axis.type](axis, x, basis)]);
+      const { values } = basis.terms;
+      const features = Array.from(basis.scales.values, (scale, j) => {
+        const [one, other, first, second] = values.subarray(4 * j, 4 * j + 4);
+        return functions[one][first] * functions[other][second] * scale;
+      });
+      return { b: shortened(features), left: basis.left_out };
+    },
+    eigenfunctions: (basis) => {
+      const covariance = kernel(basis.kernel), { rows, columns } = basis.points;
+      const points = Array.from({ length: rows }, (_, i) => basis.points.values.subarray(i * columns, (i + 1) * columns));
+      const count = basis.map.columns;
+      return (x) => {
+        const near = points.map((z) => covariance(x, z));
+        const b = shortened(Array.from({ length: count }, (_, j) =>
+          near.reduce((sum, each, i) => sum + each * basis.map.values[i * count + j], 0)));
+        const explained = b.reduce((sum, each, j) => sum + each * each * basis.variances.values[j], 0);
+        return { b, left: Math.max(covariance(x, x) - explained, 0) };
+      };
+    },
+    bins: (basis) => {
+      const covariance = kernel(basis.kernel), { lo, hi, bins } = basis;
+      const count = bins.reduce((product, each) => product * each, 1);
+      return (x) => {
+        const places = x.map((value, i) => Math.min(Math.floor((value - lo[i]) / (hi[i] - lo[i]) * bins[i]), bins[i] - 1));
+        const middle = places.map((place, i) => lo[i] + (place + 0.5) / bins[i] * (hi[i] - lo[i]));
+        const b = new Array(count).fill(0), whole = covariance(middle, middle);
+        b[places.reduce((index, place, i) => index * bins[i] + place, 0)] = 1;
+        const explained = whole > 0 ? covariance(x, middle) ** 2 / whole : 0;
+        return { b, left: Math.max(covariance(x, x) - explained, 0) };
+      };
+    },
+  };
+  for (const part of release.parts) if (part.features) {
+    if (!bases[part.features.type]) throw new Error(`features of the kind ${part.features.type} cannot be evaluated here`);
+    const basis = part.features, evaluate = bases[basis.type](basis);
+    part.evaluate = (x) => evaluate(x.map((value, i) => Math.min(Math.max(value, basis.lo[i]), basis.hi[i])));
+  }
   const latent = (part, x) => {
+    if (part.evaluate) {
+      const { b, left } = part.evaluate(x);
+      return part.channels.map(({ mean, weights, added }) => ({
+        mean: b.reduce((sum, each, i) => sum + each * weights.values[i], mean), variance: left + length(added, b) }));
+    }
     let b = Float64Array.from(part.points, (z) => part.covariance(x, z));
     if (part.factor) {
       const { values, rows } = part.factor;
@@ -424,8 +502,20 @@ export const predictor = (release) => {
     if (step < grid[0]) return 1;
     return step > grid[grid.length - 1] ? 0 : 1 - interpolated(step, grid, curve(mean));
   };
+  // The nearest, in sum of squares, of at least `least` that add up to 1: what the largest have above
+  // the rest is taken off them.
+  const nearest = (shares, least) => {
+    const falling = shares.map((share) => share - least).sort((one, other) => other - one);
+    let sum = least * shares.length - 1, taken = 0;
+    falling.forEach((share, i) => {
+      sum += share;
+      if (share > sum / (i + 1)) taken = sum / (i + 1);
+    });
+    return shares.map((share) => Math.max(share - least - taken, 0) + least);
+  };
   const probabilities = (values) => {
     const x = encode(values), total = release.classes.map(() => 0);
+    if (release.least) return nearest(latent(release.parts[0], x).map(({ mean }) => mean), release.least);
     for (const part of release.parts) {
       let shares = latent(part, x).map(({ mean, variance }) => {
         let sum = 0;

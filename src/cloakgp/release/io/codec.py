@@ -21,6 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.columns.kinds import COLUMN_KINDS
 from cloakgp.design.streaming.rules import BallRule, EqualRule, LinearRule, PartitionRule
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.axes import Circle, Levels, Line
 from cloakgp.models.cosines import CosineBasis
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
@@ -47,6 +48,7 @@ TYPES: dict[str, type] = {
     "eigenfunctions": EigenBasis,
     "bins": BinBasis,
     "cosines": CosineBasis,
+    **{axis.kind: axis for axis in (Line, Circle, Levels)},
 }
 TYPE = "type"
 

@@ -47,14 +47,22 @@ class SavedRelease:
 
         def tree(stored: Store) -> dict[str, Any]:
             entries: dict[str, Any] = to_tree(self, stored=stored)
-            found = self._coefficients(stored)
+            found = self.coefficients(stored=stored, beside=True)
             return entries if found is None else {**entries, COEFFICIENTS: found}
 
         return bundle_bytes(kind=self.kind, tree=tree)
 
-    def _coefficients(self, stored: Store) -> dict[str, Any] | None:
-        """Return what programs in other languages predict by, if they can."""
-        del stored
+    def coefficients(self, *, stored: Store, beside: bool = False) -> dict[str, Any] | None:
+        """Return what programs in other languages predict by, if they can.
+
+        Parameters
+        ----------
+        stored : callable
+            What stands for an array.
+        beside : bool
+            Whether that is kept beside the release itself, where equal arrays are kept once.
+        """
+        del stored, beside
         return None
 
     @classmethod
