@@ -56,7 +56,7 @@ DECIMAL = re.compile(r"(?<![\w.,⁻])[−+-]?\d*\.\d+")
 OPEN: Mapping[str, str] = MappingProxyType(
     {
         "docs/adaptive.md": "python -m experiments adaptive, interval, bands, small-group, claims",
-        "docs/benchmarks.md": "python -m benchmarks, which keeps no tables for pages yet",
+        "docs/benchmarks.md": "python -m benchmarks solvers, jobs, growth, scaling, posteriors",
         "docs/default-prior.md": "python -m experiments adaptive, priors, learning-or-selection, "
         "kung2018, capacity, coverage",
         "docs/how-to/streams.md": "python -m experiments monthly",
