@@ -55,6 +55,7 @@ def test_measurements_are_found(said, figures):
         "| published, private | 13.3 | 9.9 |",
         "402 s (published: 402.5)",
         "theorem 5.2 and section 3.1",
+        "equations 2.22 to 2.24",
         "Python 3.11, until 1.0, interpret 0.7.8",
         "at ε = 0.1 and\n0.3",
         "a lengthscale of 0.5 √D",
@@ -80,9 +81,12 @@ def root(tmp_path):
 
 def test_a_page_with_a_figure_of_no_source_is_named(root):
     check_marks(root)
-    (root / "docs" / "page.md").write_text("one\nan error of 0.83", encoding="utf-8")
-    with pytest.raises(StaleFigureError, match=r"docs/page\.md:2: 0\.83 has no source"):
-        check_marks(root)
+    for name in ("page.md", "page.rst"):
+        page = root / "docs" / name
+        page.write_text("one\nan error of 0.83", encoding="utf-8")
+        with pytest.raises(StaleFigureError, match=rf"docs/{name}:2: 0\.83 has no source"):
+            check_marks(root)
+        page.unlink()
 
 
 def test_an_open_page_leaves_the_list_when_it_is_done(root):
