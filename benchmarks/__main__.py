@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -27,9 +29,11 @@ from benchmarks import (
 )
 from benchmarks.processes import Limits
 from benchmarks.store import Store
-from benchmarks.tables import Cell, shown
+from benchmarks.tables import Cell, Table, shown
 from cloakgp.ledger.engines import HOME
 from experiments.datasets import DatasetUnavailableError
+from experiments.framework import Keep
+from experiments.pages import keep_tables
 
 SMALL_DRAWS, SMALL_REPEATS = 2, 2
 
@@ -97,6 +101,7 @@ def run_solvers(
     resume: Resume = False,
     only: Only = None,
     on: Where = None,
+    keep: Keep = None,
 ) -> None:
     """Time and noise of solvers on the same cloaking matrices."""
     limits = Limits(seconds=limit, threads=threads, memory_gb=memory, cache=cache)
@@ -113,7 +118,7 @@ def run_solvers(
         ),
         said=("problem", "solver", "seconds", "log det", "mean square", "status"),
     )
-    solver_report.report(found, folder=out, setting=_setting(limits))
+    _keep(solver_report.report(found, folder=out, setting=_setting(limits)), name=keep)
 
 
 @app.command("jobs")
@@ -127,6 +132,7 @@ def run_jobs(
     draws: Draws = 5,
     resume: Resume = False,
     on: Where = None,
+    keep: Keep = None,
 ) -> None:
     """Errors and times of whole jobs on the papers' tables."""
     limits = Limits(seconds=limit, threads=threads, memory_gb=memory, cache=cache)
@@ -140,12 +146,16 @@ def run_jobs(
         ),
         said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
     )
-    jobs.report(found, folder=out, setting=_setting(limits))
+    _keep(jobs.report(found, folder=out, setting=_setting(limits)), name=keep)
 
 
 @app.command("posteriors")
 def run_posteriors(
-    out: Out = OUT, cache: Cache = peers.DEFAULT_CACHE, limit: Limit = 600, only: Only = None
+    out: Out = OUT,
+    cache: Cache = peers.DEFAULT_CACHE,
+    limit: Limit = 600,
+    only: Only = None,
+    keep: Keep = None,
 ) -> None:
     """Posteriors of GPy and GPflow beside ours, without privacy."""
     limits = Limits(seconds=limit, cache=cache)
@@ -154,7 +164,7 @@ def run_posteriors(
         posteriors.compare_all(limits=limits, only=libraries),
         said=("problem", "library", "mean differs", "sd differs", "status"),
     )
-    posteriors.report(found, folder=out)
+    _keep(posteriors.report(found, folder=out), name=keep)
 
 
 @app.command("chaos")
@@ -164,6 +174,7 @@ def run_chaos(
     ] = "",
     charges: Annotated[int, typer.Option(min=1, help="To be tried.")] = 10_000,
     processes: Annotated[int, typer.Option(min=1, help="That charge at once.")] = 4,
+    keep: Keep = None,
 ) -> None:
     """Charge one ledger from several processes that are killed, and compare with what they drew."""
     with tempfile.TemporaryDirectory() as folder:
@@ -178,6 +189,7 @@ def run_chaos(
         console.print(f"{name:>10}  {value}")
     if found.lost or found.spent > found.limit or not found.sound:
         raise SystemExit("the ledger does not say what was drawn")
+    _keep(Table("A ledger under many processes", tuple(asdict(found)), [asdict(found)]), name=keep)
 
 
 @app.command("service")
@@ -185,14 +197,18 @@ def run_service(
     rows: Annotated[list[int] | None, typer.Option(min=1, help="Of a request.")] = None,
     connections: Annotated[list[int] | None, typer.Option(min=1, help="That ask at once.")] = None,
     seconds: Annotated[float, typer.Option(min=1, help="For each.")] = 10.0,
+    keep: Keep = None,
 ) -> None:
     """Ask a server for predictions as fast as it answers."""
     from benchmarks.service import measure_all
 
+    loads = []
     for found in measure_all(
         rows=tuple(rows or (1, 100)), connections=tuple(connections or (1, 8)), seconds=seconds
     ):
-        console.print("  ".join(f"{name} {value}" for name, value in asdict(found).items()))
+        loads.append(asdict(found))
+        console.print("  ".join(f"{name} {value}" for name, value in loads[-1].items()))
+    _keep(Table("Predictions of a service", tuple(loads[0]), loads), name=keep)
 
 
 @app.command("growth")
@@ -206,6 +222,7 @@ def run_growth(
     most: Annotated[int, typer.Option(min=1, help="The most rows.")] = growth.ROWS[-1],
     criterion: Annotated[list[str] | None, typer.Option(help="bayes, trace or logdet.")] = None,
     resume: Resume = False,
+    keep: Keep = None,
 ) -> None:
     """Time and memory of the command line from a thousand to ten million rows."""
     limits = Limits(seconds=limit, threads=threads, memory_gb=memory)
@@ -221,7 +238,7 @@ def run_growth(
         ),
         said=("rows", "criterion", "seconds", "peak MB", "RMSE", "status"),
     )
-    growth.report(found, folder=out, setting=_setting(limits))
+    _keep(growth.report(found, folder=out, setting=_setting(limits)), name=keep)
 
 
 @app.command("scaling")
@@ -237,6 +254,7 @@ def run_scaling(
     ] = None,
     noise: Annotated[str, typer.Option(help="auto, gaussian or laplace.")] = "auto",
     resume: Resume = False,
+    keep: Keep = None,
 ) -> None:
     """Time and memory of a fit against rows, inputs, inducing inputs, points and workers."""
     limits = Limits(seconds=limit, threads=threads, memory_gb=memory)
@@ -251,7 +269,14 @@ def run_scaling(
         ),
         said=("along", *asdict(scaling.BASE), "seconds", "CPU seconds", "over the plain pass"),
     )
-    scaling.report(found, folder=out, setting=_setting(limits))
+    _keep(scaling.report(found, folder=out, setting=_setting(limits)), name=keep)
+
+
+def _keep(table: Table, *, name: str | None) -> None:
+    """Keep a table under the name by which pages show it, if there is one."""
+    if name is not None:
+        settings = shlex.join(["benchmarks", *sys.argv[1:]])
+        console.print(f"wrote {keep_tables([table.laid_out()], name=name, settings=settings)}")
 
 
 def _collect(rows: Iterable[dict[str, Cell]], *, said: Sequence[str]) -> list[dict[str, Cell]]:

@@ -148,8 +148,8 @@ def _row(
     }
 
 
-def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> None:
-    """Write the table and the picture.
+def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:
+    """Write the table and the picture; return the table.
 
     Parameters
     ----------
@@ -159,13 +159,14 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
     setting : str
         Where it was measured, for the title.
     """
-    Table(
+    table = Table(
         title=f"Growth with the number of rows ({setting})",
         columns=(*COLUMNS, "RMSE of the mean"),
         rows=rows,
         shown=COLUMNS,
         notes=NOTES,
-    ).write(folder, stem="growth")
+    )
+    table.write(folder, stem="growth")
     grid = [
         {title: _lines(rows, of=column)}
         for title, column in (("time", "seconds"), ("memory", "peak MB"))
@@ -177,6 +178,7 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
             y_labels=("seconds", "MB at the peak"),
             path=folder / "growth.png",
         )
+    return table
 
 
 def _lines(rows: Sequence[Mapping[str, Cell]], *, of: str) -> dict[str, list[plots.Point]]:

@@ -234,8 +234,8 @@ def rmse_by_draw(predictions: Array, truth: Array) -> Array:
     return errors
 
 
-def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> None:
-    """Write the table and the picture.
+def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:
+    """Write the table and the picture; return the table.
 
     Parameters
     ----------
@@ -246,12 +246,12 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
         Where it was measured, for the title.
     """
     title = f"Whole jobs ({setting})"
-    Table(title=title, columns=COLUMNS, rows=rows, shown=SHOWN, notes=NOTES).write(
-        folder, stem="jobs"
-    )
+    table = Table(title=title, columns=COLUMNS, rows=rows, shown=SHOWN, notes=NOTES)
+    table.write(folder, stem="jobs")
     measured = [row for row in rows if row.get("RMSE") is not None]
     if measured:
         draw_errors(measured, path=folder / "jobs.png")
+    return table
 
 
 def draw_errors(rows: Sequence[Mapping[str, Cell]], *, path: Path) -> None:

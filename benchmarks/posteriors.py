@@ -186,11 +186,13 @@ def compare_all(*, limits: Limits, only: Sequence[str] = ()) -> Iterator[dict[st
             yield compare(problem, library, limits=limits)
 
 
-def report(found: Sequence[Mapping[str, Cell]], *, folder: Path) -> None:
-    """Write all rows as CSV and Markdown."""
+def report(found: Sequence[Mapping[str, Cell]], *, folder: Path) -> Table:
+    """Write all rows as CSV and Markdown; return the table."""
     notes = (
         "Largest over query points: of means in units of the outputs' sd, of sds relative to ours.",
         "To the variances of inducing inputs ours adds a share of 1e-8, and theirs 1e-12.",
     )
     title = "Posteriors of the latent function beside ours"
-    Table(title, COLUMNS, found, notes=notes).write(folder, stem="posteriors")
+    table = Table(title, COLUMNS, found, notes=notes)
+    table.write(folder, stem="posteriors")
+    return table

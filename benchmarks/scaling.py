@@ -147,8 +147,8 @@ def _waiting(found: Mapping[str, float], within: str, size: Size) -> float | Non
     return 1.0 - found["task_seconds"] / (found[within] * size.workers)
 
 
-def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> None:
-    """Write the table and the picture.
+def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:
+    """Write the table and the picture; return the table.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
     setting : str
         Where it was measured, for the title.
     """
-    Table(
-        title=f"Growth along each size ({setting})", columns=COLUMNS, rows=rows, notes=NOTES
-    ).write(folder, stem="scaling")
+    title = f"Growth along each size ({setting})"
+    table = Table(title=title, columns=COLUMNS, rows=rows, notes=NOTES)
+    table.write(folder, stem="scaling")
     axes = list(dict.fromkeys(str(row["along"]) for row in rows if "seconds" in row))
     time: dict[str, plots.Panel] = {}
     memory: dict[str, plots.Panel] = {}
@@ -178,3 +178,4 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
             y_labels=("CPU seconds", "MB at the peak"),
             path=folder / "scaling.png",
         )
+    return table

@@ -88,8 +88,8 @@ def claims(rows: Sequence[Mapping[str, Cell]]) -> Table:
     )
 
 
-def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> None:
-    """Write the tables and the pictures.
+def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:
+    """Write the tables and the pictures; return the table of all measurements.
 
     Parameters
     ----------
@@ -119,6 +119,7 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
                 y_labels=("seconds", "MB above the start"),
                 path=folder / f"{stem}.png",
             )
+    return table
 
 
 def _panels(

@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.table import Table as Printed
+
+from experiments.framework import table_titled
+
 Cell = str | float | int | None
 
 
@@ -53,6 +57,20 @@ class Table:
         lines += [_line([shown(row.get(column)) for column in columns]) for row in self.rows]
         lines += ["", *(f"* {note}" for note in self.notes)]
         return "\n".join(lines) + ("\n" if self.notes else "")
+
+    def laid_out(self) -> Printed:
+        """Return the table as those of experiments are laid out, so that pages can show it.
+
+        Examples
+        --------
+        >>> list(Table("t", ("a", "b"), [{"a": 1.23456, "b": 2}]).laid_out().columns[0].cells)
+        ['1.23']
+        """
+        columns = self.shown or self.columns
+        laid = table_titled(self.title, columns[0], right=columns[1:])
+        for row in self.rows:
+            laid.add_row(*(shown(row.get(column)) for column in columns))
+        return laid
 
     def write(self, folder: Path, *, stem: str) -> None:
         """Write ``stem.csv`` and ``stem.md``.

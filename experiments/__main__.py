@@ -21,6 +21,7 @@ from experiments.framework import (
 )
 from experiments.pages import StaleFigureError, check_pages
 from experiments.paper import typeset
+from experiments.unmarked import check_marks
 
 app = typer.Typer(
     help="The papers' tables and figures, computed again. Tables are looked for in the folder that "
@@ -53,8 +54,9 @@ def list_experiments() -> None:
 
 @app.command("pages")
 def write_pages() -> None:
-    """Write the kept tables of all pages anew; name figures in sentences that differ."""
+    """Write the kept tables of all pages anew; name figures that differ, or have no source."""
     check_pages(write=True)
+    check_marks()
 
 
 @app.command("paper")

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
-SOURCES = ("src", "experiments")
+SOURCES = ("src", "experiments", "benchmarks")
 # Results are no sources.
 KEPT = ("experiments/kept", "experiments/reproduction/kept", "experiments/tournament/kept")
 

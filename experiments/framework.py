@@ -30,6 +30,7 @@ from experiments.written import write_tables
 __all__ = [
     "Experiment",
     "Fast",
+    "Keep",
     "OutputDir",
     "Progress",
     "Releases",

@@ -1,11 +1,17 @@
 import csv
+import sys
+from functools import partial
 
 import numpy as np
+from typer.testing import CliRunner
 
+from benchmarks import __main__ as command_line
+from benchmarks import scaling
 from benchmarks.plots import Point, draw_panels
-from benchmarks.processes import Outcome
+from benchmarks.processes import FAILED, Outcome
 from benchmarks.store import Store
 from benchmarks.tables import Table
+from experiments.pages import Kept, keep_tables
 
 ROWS = [{"who": "us", "seconds": 0.0123456789, "extra": 1}, {"who": "them, too"}]
 
@@ -59,3 +65,19 @@ def test_what_failed_is_measured_again(tmp_path):
     store = Store(tmp_path, resume=True)
     found = [store.get("x", lambda: next(outcomes)).status for _ in range(4)]
     assert found == ["failed", "not installed", "ok", "ok"]
+
+
+def test_tables_are_kept_as_those_of_experiments_are(tmp_path, monkeypatch):
+    """By the command whose runs fail, which takes no time."""
+    monkeypatch.setattr(scaling, "run", lambda *_, **__: Outcome(FAILED, "a reason"))
+    monkeypatch.setattr(command_line, "keep_tables", partial(keep_tables, folder=tmp_path))
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "scaling", "--small", "--keep", "sizes"])
+    done = CliRunner().invoke(
+        command_line.app, ["scaling", "--small", "--out", str(tmp_path), "--keep", "sizes"]
+    )
+    assert done.exit_code == 0, done.output
+    kept = Kept.read("sizes", folder=tmp_path)
+    assert kept.settings == "benchmarks scaling --small --keep sizes"
+    [table] = kept.tables
+    assert table.columns == list(scaling.COLUMNS)
+    assert {row[table.columns.index("status")] for row in table.rows} == {"failed: a reason"}

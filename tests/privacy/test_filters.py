@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import astuple, dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from adversaries import (
-    adding_up,
-    best_delta,
-    coin_delta,
-    filtering,
-    laplace_delta,
-    stopping_delta,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -42,6 +33,15 @@ from cloakgp.privacy.filters import (
     used_by,
 )
 from cloakgp.privacy.spending import Cost
+from experiments import filters as experiment
+from experiments.adversaries import (
+    adding_up,
+    best_delta,
+    coin_delta,
+    filtering,
+    laplace_delta,
+    stopping_delta,
+)
 
 numbers = st.floats(min_value=1e-6, max_value=100.0)
 prices = st.floats(min_value=1e-3, max_value=3.0)
@@ -134,47 +134,11 @@ def test_a_simulated_adversary_tells_more_than_adding_up_states_and_less_than_th
 # Room
 
 
-def concentrated(total, limit):
-    """Whether zero-concentrated DP, which OpenDP's filter adds up, is within a limit (CKS 2020)."""
-    rho = float(Fraction(total.gaussian, 2 * UNITS)) + total.zcdp
-    orders = 1 + np.exp(np.linspace(-3, 7, 2000))
-    log_delta = (orders - 1) * (orders * rho - limit[0]) + np.log1p(-1 / orders) * orders
-    return float(np.min(log_delta - np.log(orders - 1))) <= math.log(limit[1])
-
-
-@dataclass(frozen=True)
-class Concentrated(Amount):
-    """An amount that knows how much zero-concentrated DP its parts without δ are: Σ ε²/2."""
-
-    zcdp: float = 0.0
-
-
-def test_room_is_that_of_the_documents():
-    counts = {}
-    for limit in ((2.0, 1e-5), (1.0, 1e-6)):
-        each = costs_of_release(0.3, 1e-6, noise="gaussian")[0]
-        other = costs_of_release(0.2, 0.0)[0]
-
-        def total(first, second, each=each, other=other):
-            summed = each.times(first) + other.times(second)
-            return Concentrated(*astuple(summed), zcdp=0.2**2 / 2 * second)
-
-        for rule in (adding_up, filtering, concentrated):
-            counts[rule.__name__, limit[0]] = [
-                max(n for n in range(60) if rule(total(*parts(n)), limit))
-                for parts in (lambda n: (n, 0), lambda n: (0, n), lambda n: (n - n // 2, n // 2))
-            ]
-        assert counts["filtering", limit[0]][:2] == [
-            releases_left(Amount(), (one,), limit=limit) for one in (each, other)
-        ]
-    assert counts == {
-        ("adding_up", 2.0): [42, 10, 13],
-        ("filtering", 2.0): [40, 10, 13],
-        ("concentrated", 2.0): [36, 5, 9],
-        ("adding_up", 1.0): [9, 5, 5],
-        ("filtering", 1.0): [9, 5, 5],
-        ("concentrated", 1.0): [8, 1, 2],
-    }
+def test_room_is_that_of_releases_left():
+    for limit in experiment.LIMITS:
+        counts = experiment.accepted_releases(filtering, limit)
+        for cost, alone in zip((experiment.GAUSSIAN, experiment.LAPLACE), counts, strict=False):
+            assert alone == releases_left(Amount(), (cost,), limit=limit)
 
 
 @given(limits, st.lists(st.tuples(prices, prices), min_size=1, max_size=6))

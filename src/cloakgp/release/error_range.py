@@ -69,7 +69,7 @@ def error_range(
     mean = float(np.trace(covariance)) / len(covariance)
     if mean > 0.0:
         variance = 2.0 * float(np.square(covariance).sum()) / len(covariance) ** 2
-        squares = special.gammaincinv(mean**2 / variance, levels) * variance / mean
+        squares = np.asarray(special.gammaincinv(mean**2 / variance, levels) * variance / mean)
     # E σ² = exp(2 E log σ + 2 v), v the variance of log σ.
     log_sd = 2.0 * log_noise_sd
     noise = noise_variance * np.exp(log_sd * special.ndtri(levels) - log_sd**2 / 2)

@@ -1,4 +1,4 @@
-"""Adversaries that choose prices by answers, at their best: what they reach within a rule."""
+"""Adversaries that choose prices by answers, at their best: the δ that they reach within a rule."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.signal import fftconvolve
 
 from cloakgp.privacy.filters import Amount, filter_of
 from cloakgp.privacy.spending import Cost
+from cloakgp.utils.arrays import Array
 
 Rule = Callable[[Amount, tuple[float, float]], bool]
 # Halvings of an interval of prices.
@@ -26,23 +28,25 @@ def filtering(total: Amount, limit: tuple[float, float]) -> bool:
     return filter_of(limit).accepts(total)
 
 
-def laplace_delta(level, epsilon):
-    """The hockey-stick divergence of Laplace noise and a shift of epsilon, at e^level, any real."""
+def laplace_delta(level: ArrayLike, epsilon: float) -> Array:
+    """Return the hockey-stick divergence of Laplace noise shifted by ε, at e^level, any real."""
     level = np.asarray(level, dtype=float)
-    inside = -np.expm1((np.minimum(level, epsilon) - epsilon) / 2)
-    return np.where(level <= -epsilon, -np.expm1(np.minimum(level, 0.0)), np.maximum(inside, 0.0))
+    inside = np.maximum(-np.expm1((np.minimum(level, epsilon) - epsilon) / 2), 0.0)
+    divergence: Array = np.where(level <= -epsilon, -np.expm1(np.minimum(level, 0.0)), inside)
+    return divergence
 
 
-def coin_delta(level, epsilon):
-    """The same of the most that any epsilon-DP mechanism can tell."""
+def coin_delta(level: ArrayLike, epsilon: float) -> Array:
+    """Return the same of the most that any ε-differentially private mechanism can tell."""
     level = np.asarray(level, dtype=float)
     capped = np.clip(level, -epsilon, epsilon)
     inside = -np.expm1(capped - epsilon) / (1 + np.exp(-epsilon))
-    return np.where(level <= -epsilon, -np.expm1(np.minimum(level, 0.0)), inside)
+    divergence: Array = np.where(level <= -epsilon, -np.expm1(np.minimum(level, 0.0)), inside)
+    return divergence
 
 
 def largest(accepts: Callable[[float], bool], most: float) -> float:
-    """The largest price that is accepted, 0 if none is."""
+    """Return the largest price that is accepted, 0 if none is."""
     low, high = 0.0, most
     if accepts(most):
         return most
@@ -53,7 +57,7 @@ def largest(accepts: Callable[[float], bool], most: float) -> float:
 
 
 def stopping_delta(rule: Rule, limit: tuple[float, float], *, levels: int, pure: str) -> float:
-    """What optimal stopping reaches: Gaussian noise bit by bit, then what needs no δ.
+    """Return the δ that optimal stopping reaches: Gaussian noise bit by bit, then none with a δ.
 
     By backward induction over the privacy loss, on a grid. At every level the adversary stops, buys
     all that the rule still has without δ ("laplace" or "coin"), or the next bit.
@@ -83,7 +87,7 @@ def stopping_delta(rule: Rule, limit: tuple[float, float], *, levels: int, pure:
     law = np.exp(-((shifts - step / 2) ** 2) / (2 * step))
     law /= law.sum()
 
-    def now(jump: float):
+    def now(jump: float) -> Array:
         stopped = np.maximum(-np.expm1(np.minimum(epsilon - losses, 0.0)), 0.0)
         return np.maximum(stopped, told(epsilon - losses, jump)) if jump else stopped
 
@@ -96,7 +100,7 @@ def stopping_delta(rule: Rule, limit: tuple[float, float], *, levels: int, pure:
 
 
 def best_delta(rule: Rule, limit: tuple[float, float], *, mu: float, pure: float) -> float:
-    """What the best of all adversaries reaches that buys Gaussian and Laplace answers of two sizes.
+    """Return the δ of the best adversary who buys Gaussian and Laplace answers of two sizes.
 
     In any order and number that the rule accepts, each bought or not by all answers so far. By
     backward induction over what was bought and the privacy loss.
@@ -137,8 +141,8 @@ def best_delta(rule: Rule, limit: tuple[float, float], *, mu: float, pure: float
     return float(values[(0, 0)][side])
 
 
-def _laplace_losses(losses, pure: float, width: float):
-    """The law of the loss of Laplace noise: ε with probability ½, −ε with e^−ε/2, else between.
+def _laplace_losses(losses: Array, pure: float, width: float) -> Array:
+    """Return the law of the loss of Laplace noise: ε at ½, −ε at e^−ε/2, else between.
 
     There it has the density e^((l − ε)/2)/4; each cell's mass goes to its ends, with its mean.
     """
