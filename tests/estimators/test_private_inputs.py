@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel
 from sklearn.utils.estimator_checks import check_estimator
 
+from cloakgp import PrivacyParameterWarning
 from cloakgp.columns import Boolean, Category, Date, Number, Schema
 from cloakgp.estimators.private_inputs import (
     DPGPClassifierPrivateInputs,
@@ -529,6 +531,19 @@ def test_a_schema_and_the_table_decide_and_no_message_tells_a_cell():
     while error is not None:
         assert not any(told in str(error) for told in ("7654", "12", "60"))
         error = error.__cause__ or error.__context__
+
+
+@pytest.mark.filterwarnings("default::cloakgp.PrivacyParameterWarning")
+def test_days_are_no_numbers_that_look_computed_and_ranges_may_be():
+    frame, average = people(np.random.default_rng(8), rows=60)
+    days = Date("when", ranges=((18262.0, 20089.0),))
+    asked = {"delta": 1e-4, "bounds": (-1, 1)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with_schema(schema=Schema((days,)), **asked).fit(frame, average)
+    ages = Number("age", ranges=((20.137, 79.512),))
+    with pytest.warns(PrivacyParameterWarning, match="look computed"):
+        with_schema(schema=Schema((days, ages)), **asked).fit(frame, average)
 
 
 def test_a_plan_of_a_schema_counts_its_levels():

@@ -106,6 +106,8 @@ class Column(ABC):
     field_type: ClassVar[str]
     policies: ClassVar[tuple[Missing, ...]] = ("refuse", "drop", "impute")
     what: ClassVar[str]
+    # Whether ranges that somebody thought of are of round numbers.
+    round_ranges: ClassVar[bool] = True
     # What a column of a table is called of which it reads several; in files, where these say so.
     part_of: ClassVar[str] = ""
 

@@ -67,6 +67,7 @@ class Date(Column):
 
     kind: ClassVar[str] = "date"
     field_type: ClassVar[str] = "datetime"
+    round_ranges: ClassVar[bool] = False
     what: ClassVar[str] = "dates or times"
 
     @property

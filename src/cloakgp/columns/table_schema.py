@@ -2,9 +2,10 @@
 
 What the standard has no word for stands in properties of its own, which it allows: ``kind``,
 ``missing``, ``unit``, ``fill``, ``other``, ``linear``, ``cycles``, and ``places`` and ``vectors``,
-each of several fields. A field without ``kind`` is taken by its ``type``, so that schemas that
-others wrote can be read. The standard's own library guesses types from all columns, private ones
-too, and is not used.
+each of several fields, with ``latitudes``, ``longitudes`` and ``range``. Ranges of numbers and
+dates are its constraints ``minimum`` and ``maximum``. A field without ``kind`` is taken by its
+``type``, so that schemas that others wrote can be read. The standard's own library guesses types
+from all columns, private ones too, and is not used.
 """
 
 from __future__ import annotations

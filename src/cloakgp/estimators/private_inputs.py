@@ -216,10 +216,11 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         return inputs
 
     def _ranges(self, box: InputBox) -> list[tuple[float, float]]:
-        """Return the ranges that were declared, as they were."""
+        """Return the ranges that were declared in numbers, as they were."""
         if self.schema is None:
             return list(zip(box.lo, box.hi, strict=True))
-        return [pair for column in self.schema.used for pair in column.ranges]
+        columns = [column for column in self.schema.used if column.round_ranges]
+        return [pair for column in columns for pair in column.ranges]
 
     def _warn(self, X: Array, box: InputBox, *, bounds: tuple[tuple[float, float], ...]) -> None:
         warn_of_parameters(
