@@ -76,13 +76,17 @@ def _observed(
 
 def _scale(found: Mapping[Budget, Observed]) -> str:
     """Return of how many tables and cells a table speaks."""
-    few = min(one.cells for one in found.values())
-    many = max(one.cells for one in found.values())
-    tables = max(len(one.tables) for one in found.values())
-    if many == 1:
+    tables = _ends([len(one.tables) for one in found.values()])
+    cells = _ends([one.cells for one in found.values()])
+    if cells == "1":
         return f"{tables} tables, one split and draw of each"
-    cells = f"{few}" if few == many else f"{few} to {many}"
     return f"{tables} tables, {cells} splits and draws of each"
+
+
+def _ends(counts: Sequence[int]) -> str:
+    """Return a number, or the least and the most of several that differ."""
+    few, many = min(counts), max(counts)
+    return f"{few}" if few == many else f"{few} to {many}"
 
 
 def overall(

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -425,3 +426,10 @@ def test_the_small_version_judges_numbers_and_classes(tmp_path):
     assert run.exit_code == 0, run.output
     assert OURS in run.output
     assert "nothing is measured yet" not in run.output
+
+
+def test_titles_say_where_columns_are_of_fewer_tables():
+    one = SimpleNamespace(tables=["a", "b"], cells=1)
+    fewer = SimpleNamespace(tables=["a"], cells=1)
+    assert report._scale({1: one, 2: fewer}) == "1 to 2 tables, one split and draw of each"
+    assert report._scale({1: one}) == "2 tables, one split and draw of each"
