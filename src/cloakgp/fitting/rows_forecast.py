@@ -102,6 +102,7 @@ def forecast_rows(
 
     Examples
     --------
+    >>> from cloakgp.models.axes import lines
     >>> found = forecast_rows(rows=1000, axes=lines(3), features=40, epsilon=1.0, delta=1e-6,
     ...                       neighbours="replace")
     >>> found.without_noise < found.error < found.prior_error
@@ -159,6 +160,7 @@ def even_basis(
 
     Examples
     --------
+    >>> from cloakgp.models.axes import lines
     >>> even_basis(lines(1), features=40).count
     7
     """
