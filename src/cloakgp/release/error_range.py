@@ -13,7 +13,9 @@ independent.
 
 Beforehand log σ is known to within a factor of two either way (`LOG_NOISE_SD`), around what is
 declared. An answer about spread, whose expectation grows with log σ, tells more, as its own noise
-and that of the rows allow; σ² then has the mean that is claimed.
+and that of the rows allow; σ² then has the mean that is claimed. But distances tell a root mean
+square only by a law of residuals, which is assumed and not asked: others of the same distances have
+a logarithm of it that scatters by `LOG_LAW_SD`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from cloakgp.utils.arrays import Array
 
 # Points that stand for all: the covariance of more tells hardly more, and takes their square.
 MOST_POINTS = 300
+# By how much laws of residuals move the logarithm of the sd that their distances tell: as on
+# the tables that `python -m experiments table-scales` goes by.
+LOG_LAW_SD = 0.3
 # At how many quantiles of either law sums of both are formed.
 QUANTILES = 101
 # How far the logarithm of the noise sd is moved to see how an answer about spread moves with it.
@@ -69,7 +74,8 @@ def error_range(
     mean = float(np.trace(covariance)) / len(covariance)
     if mean > 0.0:
         variance = 2.0 * float(np.square(covariance).sum()) / len(covariance) ** 2
-        squares = np.asarray(special.gammaincinv(mean**2 / variance, levels) * variance / mean)
+        quantiles = special.gammaincinv(mean**2 / variance, levels)
+        squares = np.asarray(quantiles * variance / mean, dtype=np.float64)
     # E σ² = exp(2 E log σ + 2 v), v the variance of log σ.
     log_sd = 2.0 * log_noise_sd
     noise = noise_variance * np.exp(log_sd * special.ndtri(levels) - log_sd**2 / 2)
@@ -107,7 +113,9 @@ def known_noise(
         rows = one.strategy.n_rows / answers
         unsure = one.answers.noise_sd**2 + rows * scatter
         precision += answers * (rows * slope) ** 2 / unsure
-    return noise_variance, float(precision**-0.5)
+    # Of what is claimed, the law makes a multiple whose logarithm is 0 in the middle.
+    mean = noise_variance * float(np.exp(2.0 * LOG_LAW_SD**2))
+    return mean, float(np.hypot(precision**-0.5, LOG_LAW_SD))
 
 
 def _of_one_row() -> tuple[float, float]:
