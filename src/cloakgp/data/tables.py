@@ -205,9 +205,7 @@ def read_private_rows(
     names = checked_names(inputs, output=output)
     table = _read_columns(Path(path), names=[*names, output], table_format=table_format)
     X = np.column_stack([_private_column(table, name) for name in names])
-    if classes:
-        return X, _label_column(table, output, classes=classes)
-    return X, _private_column(table, output)
+    return X, _private_output(table, output, classes=classes)
 
 
 def read_private_columns(
@@ -249,10 +247,7 @@ def read_private_columns(
         cells = table.column(name).to_pylist()
         columns[name] = np.empty(len(cells), dtype=object)
         columns[name][:] = cells
-    private = (
-        _label_column(table, output, classes=classes) if classes else _private_column(table, output)
-    )
-    return columns, private
+    return columns, _private_output(table, output, classes=classes)
 
 
 def read_public(
@@ -372,11 +367,7 @@ def read_people(
     if not table.num_rows:
         raise ValueError(f"{path} has no row whose {output} is there")
     people = None if groups is None else _person_ids(table, groups)
-    private = (
-        _label_column(table, output, classes=raw.classes)
-        if raw.classes
-        else _private_column(table, output)
-    )
+    private = _private_output(table, output, classes=raw.classes)
     exposures = None if exposure is None else _public_columns(table, [exposure])[:, 0]
     return People(
         columns=RawTable.of(table, names),
@@ -497,6 +488,11 @@ def _public_columns(table: Any, names: Sequence[str]) -> Array:
         check_cells(name, missing, values)
         columns.append(values)
     return np.column_stack(columns)
+
+
+def _private_output(table: Any, name: str, *, classes: Sequence[str]) -> NDArray[Any]:
+    """Return labels as text if there are classes, or numbers; each checked."""
+    return _label_column(table, name, classes=classes) if classes else _private_column(table, name)
 
 
 def _private_column(table: Any, name: str) -> Array:
