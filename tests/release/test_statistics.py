@@ -17,6 +17,8 @@ from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.statistics import Statistics, measure_statistics
 from cloakgp.release import ReleaseFileError
+from cloakgp.release.io.bundle import bundle_bytes
+from cloakgp.release.io.codec import to_tree
 from cloakgp.release.statistics import StatisticsRelease, posterior_weights
 
 LINE = InputBox((0.0,), (10.0,))
@@ -245,8 +247,11 @@ def edited(release, path, **changes):
     guarantee = replace(
         release.guarantee, **{k: changes.pop(k) for k in ("mu", "delta", "answers") if k in changes}
     )
-    replace(release, statistics=replace(release.statistics, guarantee=guarantee, **changes)).save(
-        path
+    statistics = replace(release.statistics, guarantee=guarantee, **changes)
+    forged = replace(release, statistics=statistics)
+    # Nothing predicts from it, so that there are no coefficients.
+    path.write_bytes(
+        bundle_bytes(kind=forged.kind, tree=lambda stored: to_tree(forged, stored=stored))
     )
     return path
 
