@@ -132,8 +132,8 @@ def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
         if found.between is not None:
             low, high = found.between
             assert low < found.new_error < high
-            said = f"the first figure lies between {low:.3g} and {high:.3g} (80 %)."
-            assert said in first.text
+            ends = f"between {low:.3g} and {high:.3g}"
+            assert f"the first figure lies {ends} (80 %, if the prior holds)." in first.text
 
 
 def test_no_error_of_a_logarithm_is_larger_than_its_bounds_allow():
@@ -194,5 +194,8 @@ def test_where_most_values_are_equal_it_is_said_what_others_may_come_to():
     assert claimed.new_error < 0.01 * np.sqrt(np.mean(y**2))
     assert claimed.far == pytest.approx(100.0, rel=0.01)
     text = as_text([accuracy_section(release)], width=10_000)
-    assert "(80 %), but for values that were clipped, whose distance is not known." in text
+    assert (
+        "(80 %, if the prior holds), but for values that were clipped, whose distance is not known."
+        in text
+    )
     assert "at the farther declared bound, it would be 100." in text

@@ -138,7 +138,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
             unless = ", but for values that were clipped, whose distance is not known"
         between = (
             f" By what the answers leave open, the first figure lies between {low} and {high} "
-            f"({100 * LIKELY:g} %){unless}."
+            f"({100 * LIKELY:g} %, if the prior holds){unless}."
         )
     tails = ""
     if accuracy.far is not None:
