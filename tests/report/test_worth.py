@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
@@ -10,7 +12,8 @@ from test_every_kind import KINDS, release_of
 from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
-from cloakgp.report.worth import accuracies, accuracy_section
+from cloakgp.report.worth import HELD, accuracies, accuracy_section
+from experiments.pages import KEPT
 
 
 def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
@@ -133,7 +136,7 @@ def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
             low, high = found.between
             assert low < found.new_error < high
             ends = f"between {low:.3g} and {high:.3g}"
-            assert f"the first figure lies {ends} (80 %, if the prior holds)." in first.text
+            assert f"the first figure lies {ends} (80 %, if the prior holds" in first.text
 
 
 def test_no_error_of_a_logarithm_is_larger_than_its_bounds_allow():
@@ -195,7 +198,18 @@ def test_where_most_values_are_equal_it_is_said_what_others_may_come_to():
     assert claimed.far == pytest.approx(100.0, rel=0.01)
     text = as_text([accuracy_section(release)], width=10_000)
     assert (
-        "(80 %, if the prior holds), but for values that were clipped, whose distance is not known."
-        in text
+        "(80 %, if the prior holds; of tables that were tried, in two of three), but for values "
+        "that were clipped, whose distance is not known." in text
     )
     assert "at the farther declared bound, it would be 100." in text
+
+
+def test_ranges_held_as_often_as_is_said_on_tables_that_were_tried():
+    kept = json.loads((KEPT / "claims-judged.json").read_text(encoding="utf-8"))
+    [summary] = [
+        each for each in kept["shown"] if isinstance(each, dict) and "in range" in each["columns"]
+    ]
+    place = summary["columns"].index("in range")
+    shares = [float(row[place].rstrip("%")) / 100 for row in summary["rows"]]
+    assert HELD == "in two of three"
+    assert shares == pytest.approx([2 / 3] * len(shares), abs=0.08)

@@ -18,6 +18,8 @@ from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95, amount
 
+# Of such ranges on tables that nobody chose (`python -m experiments claims`, kept as claims-judged).
+HELD = "in two of three"
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
 
@@ -138,7 +140,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
             unless = ", but for values that were clipped, whose distance is not known"
         between = (
             f" By what the answers leave open, the first figure lies between {low} and {high} "
-            f"({100 * LIKELY:g} %, if the prior holds){unless}."
+            f"({100 * LIKELY:g} %, if the prior holds; of tables that were tried, {HELD}){unless}."
         )
     tails = ""
     if accuracy.far is not None:
