@@ -18,7 +18,7 @@ from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95, amount
 
-# Of such ranges on tables that nobody chose (`python -m experiments claims`, kept as claims-judged).
+# Of such ranges on tables that nobody chose (`python -m experiments claims`: claims-judged).
 HELD = "in two of three"
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
