@@ -524,7 +524,8 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         ----------
         X : array-like of shape (P, D)
         """
-        return self.release_.predict_proba(self._points(X))
+        points = self._points(X)
+        return self.release_.predict_proba(points)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the more probable class, shape (P,), at no further cost in privacy.
