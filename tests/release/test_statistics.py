@@ -248,8 +248,11 @@ def edited(release, path, **changes):
         release.guarantee, **{k: changes.pop(k) for k in ("mu", "delta", "answers") if k in changes}
     )
     statistics = replace(release.statistics, guarantee=guarantee, **changes)
-    forged = replace(release, statistics=statistics)
-    # Nothing predicts from it, so that there are no coefficients.
+    return saved(replace(release, statistics=statistics), path)
+
+
+def saved(forged, path):
+    """Save a release that may be none: nothing predicts from it, and it has no coefficients."""
     path.write_bytes(
         bundle_bytes(kind=forged.kind, tree=lambda stored: to_tree(forged, stored=stored))
     )
@@ -296,9 +299,9 @@ def test_files_that_were_tampered_with_are_refused(changes, complaint, tmp_path)
 )
 def test_files_of_a_basis_that_is_none_are_refused(basis, tmp_path):
     release = released(BINS if isinstance(basis, BinBasis) else EIGEN)
-    replace(release, basis=basis).save(tmp_path / "bad.cloak")
+    path = saved(replace(release, basis=basis), tmp_path / "bad.cloak")
     with pytest.raises(ReleaseFileError):
-        StatisticsRelease.load(tmp_path / "bad.cloak")
+        StatisticsRelease.load(path)
 
 
 def test_other_files_are_refused(tmp_path):
