@@ -77,10 +77,15 @@ def one_table(*, outputs=Y):
 @pytest.mark.parametrize("settings", [ONE_QUESTION, TWO_QUESTIONS])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_answers_are_those_of_one_table(settings, noise):
-    """But for the rounding of each site's sums; persons that share a site's number there, too."""
+    """But for the rounding of each site's sums; persons that share a site's number there, too.
+
+    What a second question asks was learned from the first answers, by an optimiser that stops
+    within a tolerance of its own: other last digits, as other processors have them, move it there.
+    """
     plan = plan_of(noise=noise, sites_of_person=1, **settings)
     found = simulate(plan, tables_of(APART))
     alone = plan.estimator().fit_rows(one_table()).release_
+    near = 1e-6 if settings is ONE_QUESTION else 1e-4
     # In how many chunks rows lie is not known of custodians, and decides a last digit.
     assert (found.guarantee.epsilon, found.guarantee.delta) == (
         pytest.approx(alone.guarantee.epsilon, rel=1e-9),
@@ -93,8 +98,8 @@ def test_the_answers_are_those_of_one_table(settings, noise):
         assert one.noise_sd == pytest.approx(other.noise_sd, rel=1e-6)
         # A question may be asked with the other sign, as rounding has it.
         values = np.abs(one.answers.values), np.abs(other.answers.values)
-        np.testing.assert_allclose(*values, atol=1e-6)
-    np.testing.assert_allclose(found.predict(X), alone.predict(X), atol=1e-6)
+        np.testing.assert_allclose(*values, atol=near)
+    np.testing.assert_allclose(found.predict(X), alone.predict(X), atol=near)
 
 
 @pytest.mark.usefixtures("quiet")
