@@ -90,7 +90,7 @@ def agrees(release, page, *, rtol=1e-8):
         agree_on_quantiles(told, mean, limits, rtol=rtol)
         return
     counts = isinstance(release, Release) and release.likelihood.windowed
-    middle = mean if counts else np.clip(mean, *release.output_range)
+    middle = mean if counts else np.clip(mean, *release.output_bounds)
     np.testing.assert_allclose([each["middle"] for each in told], middle, rtol=rtol, atol=rtol)
     for name, ends in zip(("curve", "person"), limits, strict=True):
         found = [each[name] for each in told]

@@ -121,7 +121,7 @@ def test_differing_bounds_are_all_told():
     one, other = _release(mean=0.0), _release(bounds=(-1.0, 8.0), mean=0.0)
     other = replace(other, prior=one.prior)
     both = one.combine(other)
-    assert both.output_range == (-3.0, 8.0)
+    assert both.output_bounds == (-3.0, 8.0)
     assert "-3 to 3 and -1 to 8" in _facts(both)["height"]
 
 

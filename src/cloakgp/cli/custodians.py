@@ -242,9 +242,10 @@ def answer(
         made = Site(
             site, rows, reached.exchange, own, ledger=counted, account=account, agreed=agreed
         )
-        if leave or reached.closed:
+        closed = reached.closed
+        if leave or closed:
             made.leave()
-            say("The joint request is closed." if reached.closed else f"{site} takes part no more.")
+            say("The joint request is closed." if closed else f"{site} takes part no more.")
             explain("No mask is opened any more; what was opened before stays spent.")
             return
         poll = POLL if reached.client is None else SERVICE_POLL

@@ -100,10 +100,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         schema = self._declared()
         inputs = self._checked(X, reset=True) if schema is None else self._encoded(X, schema=schema)
         check_budget(self.epsilon, self.delta)
-        if schema is None:
-            space = InputSpace(InputBox.checked(self.input_bounds, n_inputs=inputs.shape[1]))
-        else:
-            space = InputSpace(box_of(schema), axes_of(schema))
+        space = self._space(schema, n_inputs=inputs.shape[1])
         release = self._ask(inputs, y, space=space)
         self.release_ = replace(
             release,
@@ -159,10 +156,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
             check_budget(epsilon, self.delta)
         check_neighbours(self.neighbours)
         schema = self._declared()
-        if schema is None:
-            space = InputSpace(InputBox.checked(self.input_bounds, n_inputs=n_inputs))
-        else:
-            space = InputSpace(box_of(schema), axes_of(schema))
+        space = self._space(schema, n_inputs=n_inputs)
         classes = self._planned()
         return plan_rows(
             rows=int(n_rows),
@@ -193,6 +187,12 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
                 "input_bounds and a schema are both given: let the schema declare all ranges"
             )
         return private_schema(self.schema)
+
+    def _space(self, schema: Schema | None, *, n_inputs: int | None) -> InputSpace:
+        """Return where inputs lie, as declared."""
+        if schema is None:
+            return InputSpace(InputBox.checked(self.input_bounds, n_inputs=n_inputs))
+        return InputSpace(box_of(schema), axes_of(schema))
 
     def _count_cosines(self, space: InputSpace) -> int:
         """Return how many features there may be at most in rounds."""

@@ -233,6 +233,6 @@ def _stage(release: Release, measurement: Measurement) -> StageBands:
         return StageBands(share, question.lower, question.upper, "around predictions")
     assert isinstance(question, OutputBounds)
     lo, hi = question.lo, question.hi
-    whole = release.transform is not None or (lo, hi) == release.output_range
+    whole = release.transform is not None or (lo, hi) == release.output_bounds
     named = "the bounds" if whole else "the interval found"
     return StageBands(share, np.full(len(X), lo), np.full(len(X), hi), named)

@@ -116,7 +116,7 @@ class CurvesDisplay(ReleaseDisplay):
         if len(panels) == 1:
             write_held(panels[0], self.parts[0].piece, theme=theme)
         handles = list(panels[0].get_legend_handles_labels()[0])
-        if _draw_bounds(panels, self.release.output_range, theme):
+        if _draw_bounds(panels, self.release.output_bounds, theme):
             handles.append(
                 Line2D([], [], color=theme.pale, linewidth=0.9, linestyle=DASHES, label="bounds")
             )

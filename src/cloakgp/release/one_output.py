@@ -93,7 +93,7 @@ class OneOutputRelease(SavedRelease, PredictedDistributions, Pictured, ABC):
 
     @property
     @abstractmethod
-    def output_range(self) -> tuple[float, float]:
+    def output_bounds(self) -> tuple[float, float]:
         """The declared range of the output, in output units; of several tables, their span."""
 
     @property
@@ -160,7 +160,7 @@ class OneOutputRelease(SavedRelease, PredictedDistributions, Pictured, ABC):
         return False
 
     @property
-    def asked_transform(self) -> OutputTransform | None:
+    def transform(self) -> OutputTransform | None:
         """What outputs were transformed by before they were asked, if they were."""
         return None
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
 from cloakgp.models.likelihoods.quantiles import quantile_likelihood
-from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.distribution_columns import DistributionColumns, quantile_column
 from cloakgp.release.measurement import Measurement, declared_bounds
@@ -55,8 +54,6 @@ class Predictions(OneOutputRelease):
         def measurements(self) -> Sequence[Measurement]: ...  # noqa: D102
         @property
         def classes(self) -> tuple[ClassLabel, ...]: ...  # noqa: D102
-        @property
-        def transform(self) -> OutputTransform | None: ...  # noqa: D102
         @property
         def _mixture(self) -> Mixture: ...
 

@@ -47,7 +47,6 @@ from cloakgp.release.margins import Margins
 from cloakgp.release.measurement import (
     Measurement,
     Published,
-    declared_bounds,
     merge_measurements,
     tables_of,
 )
@@ -229,37 +228,10 @@ class Release(Predictions):
         return any(isinstance(part, IntegralRBF) for part in components(self.prior.kernel))
 
     @property
-    def output_range(self) -> tuple[float, float]:
-        """The declared range of the output, in output units; of several tables, their span."""
-        pairs = np.array(self.in_output_units(declared_bounds(self.measurements)))
-        return float(pairs[:, 0].min()), float(pairs[:, 1].max())
-
-    def in_output_units(self, pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return ranges of asked values in output units.
-
-        Parameters
-        ----------
-        pairs : sequence of (float, float)
-        """
-        transform = self.transform
-        if transform is None:
-            return list(pairs)
-        inner = np.clip(transform.inverse(np.array(pairs)), *transform.bounds)
-        return [
-            transform.bounds if pair == transform.ends else (float(lo), float(hi))
-            for pair, (lo, hi) in zip(pairs, inner, strict=True)
-        ]
-
-    @property
     def keeps_rows(self) -> bool:
         """Whether the inputs of all rows are in the release."""
         strategies = tables_of(self.measurements).values()
         return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
-
-    @property
-    def asked_transform(self) -> OutputTransform | None:
-        """What outputs were transformed by before they were asked, if they were."""
-        return self.transform
 
     @property
     def known_rows(self) -> int:

@@ -157,7 +157,7 @@ class StatisticsRelease(OneOutputRelease):
         return self.statistics.bounds if self.counts is None else self.counts.bounds
 
     @property
-    def output_range(self) -> tuple[float, float]:
+    def output_bounds(self) -> tuple[float, float]:
         """The declared range of the output."""
         return self.bounds
 

@@ -85,7 +85,7 @@ def compare_releases(
     ]
     if columns[0] != columns[1] or first.output_name != second.output_name:
         raise ValueError("the releases are about different columns")
-    if first.asked_transform != second.asked_transform:
+    if first.transform != second.transform:
         raise ValueError("the releases have different transforms")
     if X is None:
         if not one_schema:

@@ -83,7 +83,7 @@ class NumberWords(OutputWords):
 
     def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
         """Name the protected values."""
-        lo, hi = release.output_range
+        lo, hi = release.output_bounds
         others = "these were any others" if grouped else "that value were any other"
         return (
             f"{unit}. The published values would be almost as likely if {others} from "
@@ -158,8 +158,8 @@ class NumberWords(OutputWords):
 
     def declared(self, release: Release) -> str:
         """State the declared range of the private column."""
-        stated = _ranges(release.in_output_units(declared_bounds(release.measurements)))
-        asked = _ranges(release.in_output_units(_asked_bounds(release)))
+        stated = _ranges(in_output_units(release, declared_bounds(release.measurements)))
+        asked = _ranges(in_output_units(release, _asked_bounds(release)))
         taken = (
             f" Everything was asked of {asked_output(release)}."
             if release.transform is not None
@@ -171,6 +171,20 @@ class NumberWords(OutputWords):
             f"private; declared to lie in {stated}{found}; values outside were clipped"
             f"{', uncounted' * (not counted)}.{taken}"
         )
+
+
+def in_output_units(
+    release: Release, pairs: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Return ranges of asked values in output units."""
+    transform = release.transform
+    if transform is None:
+        return pairs
+    inner = np.clip(transform.inverse(np.array(pairs)), *transform.bounds)
+    return [
+        transform.bounds if pair == transform.ends else (float(lo), float(hi))
+        for pair, (lo, hi) in zip(pairs, inner, strict=True)
+    ]
 
 
 def _asked_bounds(release: Release) -> list[tuple[float, float]]:

@@ -12,7 +12,7 @@ from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import approximation, describe_origin
-from cloakgp.report.outputs import BASIS, NumberWords
+from cloakgp.report.outputs import BASIS, NumberWords, in_output_units
 from cloakgp.utils.formatting import NORMAL_95, amount
 
 
@@ -91,7 +91,7 @@ class QuantileWords(NumberWords):
 
     def declared(self, release: Release) -> str:
         """Describe the declaration of the private column."""
-        [(lo, hi), *_] = release.in_output_units(declared_bounds(release.measurements))
+        [(lo, hi), *_] = in_output_units(release, declared_bounds(release.measurements))
         taken = (
             f" Questions are about {asked_output(release)}, of values clipped to that range."
             if release.transform is not None
