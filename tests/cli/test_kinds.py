@@ -74,7 +74,8 @@ def test_several_private_columns():
 def test_intervals_of_several_columns_are_looked_for_unless_told_otherwise():
     words = ["--output", "pay=0:100000", "--output", "rent=0:100", "--inputs", "age"]
     words += ["--epsilon", 20, "--delta", 1e-3, "--inducing", 4, "-o", "both.cloak", "--overwrite"]
-    for interval, rounds in [("auto", 3), ("off", 0)]:
+    # How many rounds there are depends on the noise, but for the first one of either output.
+    for interval, rounds in [("auto", 2), ("off", 0)]:
         done("release-several", "people.csv", *words, "--interval", interval)
         release = MultiOutputRelease.load("both.cloak")
         counts = [release.counts_of(one) for one in release.entries.measurements]
