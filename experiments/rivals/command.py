@@ -64,9 +64,6 @@ class Rivals(Experiment[Compared]):
         Path | None,
         typer.Option(help="Folder where errors are kept, and taken from: goes on where it was."),
     ] = None
-    page: Annotated[
-        Path | None, typer.Option(help="Markdown page whose marked tables are written anew.")
-    ] = None
     epsilons: Sequence[float] = EPSILONS
     deltas: Sequence[float] = DELTAS
     # Of tables; None: all.
@@ -74,11 +71,11 @@ class Rivals(Experiment[Compared]):
     insecure_seed: int | None = None
 
     def compute(self, progress: Progress) -> Compared:
-        """Compare on all tables, and write the page if there is one."""
+        """Compare on all tables."""
         compared = first_tables(self.count)
         budgets = list(budgets_of(self.epsilons, self.deltas))
         with progress("rivals", steps=steps(compared, budgets=budgets, draws=self.draws)) as tick:
-            found = compare_rivals(
+            return compare_rivals(
                 compared,
                 rivals=all_rivals(),
                 budgets=budgets,
@@ -88,14 +85,6 @@ class Rivals(Experiment[Compared]):
                 insecure_seed=self.insecure_seed,
                 tick=tick,
             )
-        if self.page is not None:
-            blocks = {
-                name: "\n\n".join(map(report.markdown_of, laid_out))
-                for name, laid_out in report.blocks(found).items()
-            }
-            text = self.page.read_text(encoding="utf-8")
-            self.page.write_text(report.with_blocks(text, blocks), encoding="utf-8")
-        return found
 
     def tables(self, found: Compared) -> Iterable[Printed | str]:
         """Lay out errors over all tables and by table."""
@@ -106,5 +95,5 @@ class Rivals(Experiment[Compared]):
         )
         if not explainable_boosting.is_installed():
             yield 'DP-EBM is left out: pip install "cloakgp[rivals]"'
-        for laid_out in report.blocks(found).values():
+        for laid_out in report.all_reports(found).values():
             yield from laid_out

@@ -1,9 +1,8 @@
-"""Tables of rivals' errors, for the terminal and for a page in Markdown."""
+"""Tables of rivals' errors."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from rich.table import Table as Printed
@@ -24,11 +23,10 @@ from experiments.spread import mean_and_error, standard_error, with_error
 Evaluation = Callable[[Sequence[Judged]], Array]
 # How many fit beside each other, with standard errors.
 TABLES_ABREAST = 6
-BLOCK = re.compile(r"(<!-- begin (?P<name>[\w-]+) -->\n).*?(<!-- end (?P=name) -->)", re.S)
 
 
-def blocks(found: Compared) -> dict[str, list[Printed]]:
-    """Lay out everything, by the name of its place on a page."""
+def all_reports(found: Compared) -> dict[str, list[Printed]]:
+    """Lay out everything, in the order in which it is printed and kept."""
     by_delta: dict[float, list[Budget]] = {}
     for budget in found.private:
         by_delta.setdefault(budget[1], []).append(budget)
@@ -164,51 +162,3 @@ def by_table_report(
             cells.append(f"[bold]{cell}[/bold]" if is_least else cell)
         table.add_row(name, *cells)
     return table
-
-
-def markdown_of(table: Printed) -> str:
-    """Return a table in Markdown, with its title above.
-
-    Examples
-    --------
-    >>> table = table_titled("errors", "rival", right=["cm"])
-    >>> table.add_row("mean", "[bold]3[/bold]")
-    >>> print(markdown_of(table))
-    errors
-    <BLANKLINE>
-    | rival | cm |
-    | --- | --- |
-    | mean | **3** |
-    """
-    lines = [" | ".join(str(column.header) for column in table.columns)]
-    lines.append(" | ".join("---" for _ in table.columns))
-    rows = zip(*(list(column.cells) for column in table.columns), strict=True)
-    lines += [re.sub(r"\[/?bold\]", "**", " | ".join(map(str, row))) for row in rows]
-    return "\n".join([str(table.title), "", *(f"| {line} |" for line in lines)])
-
-
-def with_blocks(page: str, written: Mapping[str, str]) -> str:
-    r"""Return a page with everything between its marks replaced.
-
-    Parameters
-    ----------
-    page : str
-        In which ``<!-- begin x -->`` and ``<!-- end x -->``, on lines of their own, enclose x.
-    written : mapping of str to str
-
-    Raises
-    ------
-    ValueError
-        If a page has no place for something, or a place for something else.
-
-    Examples
-    --------
-    >>> print(with_blocks("<!-- begin a -->\nold\n<!-- end a -->", {"a": "new"}))
-    <!-- begin a -->
-    new
-    <!-- end a -->
-    """
-    places = [match["name"] for match in BLOCK.finditer(page)]
-    if sorted(places) != sorted(written):
-        raise ValueError(f"the page has places for {places}, and not for {list(written)}")
-    return BLOCK.sub(lambda match: f"{match[1]}{written[match['name']]}\n{match[3]}", page)

@@ -3,7 +3,6 @@
 import itertools
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,7 +43,6 @@ from experiments.ways import Setting
 SETTING = Setting(epsilon=1.0, insecure_seed=1)
 # So much budget that answers are exact to many digits.
 PLENTY = Setting(epsilon=1e7, insecure_seed=1)
-PAGE = Path(__file__).parents[2] / "docs" / "rivals.md"
 ASKING = {
     direct.NOISY_MEAN: direct,
     direct.LOCAL_NOISE: direct,
@@ -323,7 +321,7 @@ def toy_comparison():
 
 def test_reports_show_errors_differences_and_tunings():
     found = toy_comparison()
-    laid_out = {name: tables[0] for name, tables in report.blocks(found).items()}
+    laid_out = {name: tables[0] for name, tables in report.all_reports(found).items()}
     cells = {
         name: [list(column.cells) for column in table.columns] for name, table in laid_out.items()
     }
@@ -332,14 +330,6 @@ def test_reports_show_errors_differences_and_tunings():
     assert cells["one-tuning"][2] == ["untouched", "x"]
     assert cells["by-table"][1] == ["0.600 (0.020)", "[bold]0.500 (0.020)[/bold]"]
     assert cells["not-private"] == [["t"], ["0.300 (0.000)"]]
-
-
-def test_the_page_has_a_place_for_every_table():
-    written = dict.fromkeys(report.blocks(toy_comparison()), "new")
-    page = report.with_blocks(PAGE.read_text(encoding="utf-8"), written)
-    assert page.count("-->\nnew\n<!-- end") == len(written)
-    with pytest.raises(ValueError, match="place"):
-        report.with_blocks(page, {"overall": "new"})
 
 
 def test_every_rival_has_a_name_of_its_own_and_says_whom_it_protects():
@@ -360,10 +350,8 @@ def data():
 
 @pytest.mark.data
 @pytest.mark.usefixtures("data")
-def test_the_command_prints_its_tables_and_writes_a_page(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    options = ["--measurements", str(tmp_path / "kept"), "--page", str(page)]
+def test_the_command_prints_its_tables_and_goes_on_where_it_was(tmp_path):
+    options = ["--measurements", str(tmp_path / "kept")]
     with warnings.catch_warnings():
         # Likelihoods of few rows are flat.
         warnings.filterwarnings("ignore", module="sklearn")
@@ -375,6 +363,5 @@ def test_the_command_prints_its_tables_and_writes_a_page(tmp_path):
     assert done.exit_code == 0, done.output
     assert "…" not in done.output
     assert "noisy Xᵀy" in done.output
-    assert "| noisy mean |" in page.read_text(encoding="utf-8")
     kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len(kept) == Rivals.small["draws"] * 2

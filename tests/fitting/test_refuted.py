@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import partial
 from importlib import import_module
@@ -44,22 +43,15 @@ def test_the_ratio_is_that_of_all_splits_of_a_few_outputs(noise, seed):
         (edges, answers_of(counts + sd * rng.normal(size=len(counts)), noise_sd=sd, noise=noise))
         for edges, counts in zip((first, second), map(np.array, true), strict=True)
     ]
-    best = halved = -np.inf
-    for split in itertools.product(range(2 * rows + 1), repeat=3):
-        cells = np.array([*split, 2 * rows - sum(split)]) / 2.0
-        if cells[-1] < 0:
-            continue
-        expected = [
-            [cells[0], cells[1] + cells[2], cells[3]],
-            [cells[0] + cells[1], cells[2:].sum()],
-        ]
-        likely = sum(
-            log_density(one.values[0] - np.array(each), sd, noise).sum()
-            for (_, one), each in zip(asked, expected, strict=True)
-        )
-        best = max(best, likely)
-        if cells[0] + cells[3] >= HALF * rows:
-            halved = max(halved, likely)
+    half_outputs = np.indices(3 * (2 * rows + 1,)).reshape(3, -1)
+    half_outputs = half_outputs[:, half_outputs.sum(axis=0) <= 2 * rows]
+    a, b, c, d = np.vstack([half_outputs, 2 * rows - half_outputs.sum(axis=0)]) / 2.0
+    expected = (np.array([a, b + c, d]), np.array([a + b, c + d]))
+    likely = sum(
+        log_density(one.values[0][:, None] - each, sd, noise).sum(axis=0)
+        for (_, one), each in zip(asked, expected, strict=True)
+    )
+    best, halved = likely.max(), likely[a + d >= HALF * rows].max()
     outside, rounds = np.array([1.0, 0.0, 0.0, 1.0]), [[0, 1, 1, 2], [0, 0, 1, 1]]
     questions = np.vstack(
         [np.array(cells) == np.arange(3 - at)[:, None] for at, cells in enumerate(rounds)]
