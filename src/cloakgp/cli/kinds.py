@@ -183,8 +183,8 @@ def _of_whole_rows(
     features: int | None,
     epsilon: float,
     delta: float,
-) -> tuple[str, DPGPRegressorPrivateInputs | DPGPClassifierPrivateInputs]:
-    """Return the name of the private output, and an estimator as declared."""
+) -> tuple[list[str], str, DPGPRegressorPrivateInputs | DPGPClassifierPrivateInputs]:
+    """Return the names of private inputs and output, and an estimator as declared."""
     from cloakgp.columns.private import private_schema
     from cloakgp.estimators.private_inputs import (
         DPGPClassifierPrivateInputs,
@@ -207,9 +207,9 @@ def _of_whole_rows(
     }
     if classes:
         labels = list(class_names(classes))
-        return _distinct(output, taken), DPGPClassifierPrivateInputs(classes=labels, **asked)
+        return taken, _distinct(output, taken), DPGPClassifierPrivateInputs(classes=labels, **asked)
     ((name, limits),) = texts.declared_ranges([output], option="--output").items()
-    return _distinct(name, taken), DPGPRegressorPrivateInputs(bounds=limits, **asked)
+    return taken, _distinct(name, taken), DPGPRegressorPrivateInputs(bounds=limits, **asked)
 
 
 def _distinct(name: str, inputs: Sequence[str]) -> str:
@@ -245,7 +245,7 @@ def plan_private_inputs(
 
     Takes the options of `cloakgp release-private-inputs`, and no table: nothing is read.
     """
-    name, model = _of_whole_rows(
+    _, name, model = _of_whole_rows(
         private_input,
         output,
         schema=schema,
@@ -259,15 +259,16 @@ def plan_private_inputs(
     if as_json:
         stdout.print(json.dumps(found.to_dict(), indent=2), soft_wrap=True, markup=False)
         return
+    from cloakgp.cli.plan import print_plan
     from cloakgp.report.facts import Fact, Section
 
-    told = tuple(Fact(*each) for each in found.facts())
+    print_plan(found, output=name)
     head, *lines = found.budgets()
     over = tuple(
         Fact(f"ε = {line[0]}", "; ".join(map(" ".join, zip(head[1:], line[1:], strict=True))))
         for line in lines
     )
-    print_sections([Section(f"Plan of a release of {name}", told), Section("Over budgets", over)])
+    print_sections([Section("Over budgets", over)])
     say("No table was read, and nothing spent.", style="green")
 
 
@@ -294,7 +295,7 @@ def release_private_inputs(
     Nothing of the table is in the release, not even inputs; it costs accuracy. Ranges are
     public: do not choose them by looking at the columns.
     """
-    name, model = _of_whole_rows(
+    inputs, name, model = _of_whole_rows(
         private_input,
         output,
         schema=schema,
@@ -316,9 +317,8 @@ def release_private_inputs(
             "table_format": format_of_table(table, sql),
         }
         if model.schema is None:
-            names = list(texts.declared_ranges(private_input, option="--input"))
-            numbers, y = read_private_rows(table, inputs=names, **asked)
-            X = pd.DataFrame(numbers, columns=names)
+            numbers, y = read_private_rows(table, inputs=inputs, **asked)
+            X = pd.DataFrame(numbers, columns=inputs)
         else:
             cells, y = read_private_columns(table, schema=model.schema, **asked)
             X = pd.DataFrame(cells)

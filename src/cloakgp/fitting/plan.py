@@ -53,9 +53,14 @@ class Plan(ABC):
             told.append("  ".join(cell.rjust(width) for cell, width in cells))
         return "\n".join(told)
 
+    @property
+    def title(self) -> str:
+        """What it is of, and what it spends."""
+        return f"Plan of {self.subject}: nothing was asked, and nothing spent"
+
     def _repr_html_(self) -> str:
         return html_table(
-            f"Plan of {self.subject}: nothing was asked, and nothing spent",
+            self.title,
             self.facts(),
             lead=self.lead(),
             rows=self._table(),

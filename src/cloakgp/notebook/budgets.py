@@ -55,10 +55,7 @@ def choose_budget(plan: ReleasePlan) -> widgets.VBox:
     shown = widgets.HTML()
 
     def tell() -> None:
-        shown.value = html_table(
-            "Plan of a release: nothing was asked, and nothing spent",
-            list(zip(head, told[slider.value], strict=True)),
-        )
+        shown.value = html_table(plan.title, list(zip(head, told[slider.value], strict=True)))
 
     slider.observe(lambda _: tell(), names="value")
     tell()
