@@ -159,7 +159,8 @@ def _with_outside(
 
 
 def _levels(count: int) -> Array:
-    return np.asarray((np.arange(count) + 0.5) / count)
+    levels: Array = (np.arange(count) + 0.5) / count
+    return levels
 
 
 def _noise_variance(new: NewNumbers, covariance: Array) -> Array:
