@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -104,6 +105,18 @@ def test_whole_private_rows_call_their_output_by_its_name_and_have_no_range():
         assert "between what it lies is not known, as the prior itself goes by" in text
         assert f"whole rows: the inputs (age) and {called} of every single row" in text
         assert ("the output" in text) == (called == "the output")
+
+
+def test_counts_have_no_range_and_say_so_where_their_scatter_was_estimated():
+    declared = release_of("counts").without_learning()
+    more = replace(declared.likelihood, overdispersion=2.0 * declared.likelihood.overdispersion)
+    learned = replace(declared, learned=(replace(declared.fitted, likelihood=more),))
+    said = "how much more counts scatter than by chance was estimated, but not how well"
+    for release in (declared, learned):
+        [found] = accuracies(release)
+        assert found.between is None
+        text = as_text([accuracy_section(release)], width=10_000)
+        assert (said in text) == (release is learned)
 
 
 @pytest.mark.parametrize("name", KINDS)

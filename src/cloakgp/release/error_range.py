@@ -165,7 +165,8 @@ def _levels(count: int) -> Array:
 
 def _noise_variance(new: NewNumbers, covariance: Array) -> Array:
     """Return what outputs scatter by around the curve, as predictions have it, shape (P,)."""
-    return np.maximum(np.square(new.sd) - np.diag(covariance), 0.0)
+    left: Array = np.maximum(np.square(new.sd) - np.diag(covariance), 0.0)
+    return left
 
 
 def _curve_squares(covariance: Array) -> Array:

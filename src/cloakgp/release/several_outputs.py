@@ -111,6 +111,12 @@ class MultiOutputRelease(SavedRelease):
         return self.output_names or tuple(f"y{number + 1}" for number in range(count))
 
     @property
+    def called(self) -> tuple[str, ...]:
+        """What sentences call the outputs: by their names, or output 1, output 2, ..."""
+        count = len(self.columns.bounds)
+        return self.output_names or tuple(f"output {number + 1}" for number in range(count))
+
+    @property
     def n_rows(self) -> int:
         """The number of asked rows."""
         return self.entries.n_rows // len(self.columns.bounds)
@@ -312,9 +318,8 @@ class MultiOutputRelease(SavedRelease):
         if not len(X):
             return ()
         mean, sd = self.predict(X, return_std=True)
-        names = self.output_names or [f"output {number + 1}" for number in range(count)]
         found = zip(
-            names,
+            self.called,
             mean.T,
             sd.T,
             self._new_at(points_of(self, X)),

@@ -178,7 +178,7 @@ def _range_in_words(release: Release | MultiOutputRelease, accuracy: Accuracy) -
     if accuracy.between is None:
         return OF_COUNTS * _learns_overdispersion(release)
     low, high = (amount(end, 3) for end in accuracy.between)
-    clipped, counted, likely = _clips(release), "", f"{100 * LIKELY:g} %"
+    clipped, counted, likely = _clips(release, accuracy.output), "", f"{100 * LIKELY:g} %"
     if accuracy.with_clipped is not None:
         least, most = (amount(end, 3) for end in accuracy.with_clipped)
         counted = (
@@ -210,10 +210,11 @@ def _is_tried(release: Release | MultiOutputRelease) -> bool:
     return plain and not release.is_calibrated
 
 
-def _clips(release: Release | MultiOutputRelease) -> bool:
-    """Return whether first questions clipped to an interval within the declared bounds."""
+def _clips(release: Release | MultiOutputRelease, output: str) -> bool:
+    """Return whether first questions clipped an output to an interval within its bounds."""
     if isinstance(release, MultiOutputRelease):
-        return release.intervals is not None
+        place = release.called.index(output)
+        return release.units.bounds[place] != release.columns.bounds[place]
     return narrower_interval(release.measurements) is not None
 
 
