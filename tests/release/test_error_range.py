@@ -201,7 +201,7 @@ def test_more_rows_and_budget_tell_the_noise_better():
     # 100 rows alone leave the logarithm of their sd unsure by about .1, and the law is not known.
     assert 0.07**2 < unsure[-1] ** 2 - LOG_LAW_SD**2 < 0.15**2
     # Of the noise of one of two outputs an answer about both leaves at least half the variance.
-    _, of_two = known_noise(release.measurements, outputs=2)
+    _, of_two = known_noise(release.measurements, count=2)
     assert 0.0 < of_two**2 - LOG_LAW_SD**2 - LOG_NOISE_SD**2 / 2 < 0.03
 
 

@@ -207,15 +207,15 @@ def _transformed(new: NewNumbers, covariance: Array, *, log_noise: tuple[float, 
     return found
 
 
-def known_noise(measurements: Sequence[Measurement], *, outputs: int = 1) -> tuple[float, float]:
+def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple[float, float]:
     """Return the mean of σ², over what predictions go by, and the sd of log σ.
 
     Parameters
     ----------
     measurements : sequence of Measurement
         Those about anything but spread are passed over.
-    outputs : int
-        T, of each person.
+    count : int
+        T, of how many outputs of each person they are.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def known_noise(measurements: Sequence[Measurement], *, outputs: int = 1) -> tup
         rows = one.strategy.n_rows / len(totals)
         unsure = one.answers.noise_sd**2 + np.square(totals) / rows * scatter
         precision += float(np.sum(np.square(totals * slope) / unsure))
-    prior = LOG_NOISE_SD**2 / outputs
+    prior = LOG_NOISE_SD**2 / count
     # Each output's own deviation from the mean of all, of which nothing tells.
     own = LOG_NOISE_SD**2 - prior
     # Of what is claimed, laws and outputs make multiples whose logarithm is 0 in the middle.

@@ -339,7 +339,7 @@ class MultiOutputRelease(SavedRelease):
         every = np.unique(X, axis=0)
         chosen = every[:: -(-len(every) // MOST_POINTS)]
         count, measurements = len(self.columns.bounds), self.entries.measurements
-        log_noise = known_noise(measurements, outputs=count) if self.entries.learns_noise else None
+        log_noise = known_noise(measurements, count=count) if self.entries.learns_noise else None
         entries = as_entries(chosen, count=count)
         found = []
         for place, new in enumerate(self._new_at(points_of(self, chosen))):
