@@ -292,6 +292,12 @@ def test_how_far_off_a_new_person_is_goes_by_the_counts(held):
     assert bare.new_error != told.new_error
     assert "noisy counts" in said_of_one_person(release)
     assert "noisy counts" not in said_of_one_person(without)
+    low, high = told.between
+    assert low < told.new_error < high
+    ends = f"between {low:.3g} and {high:.3g} (80 %, if distances have as smooth a law as the"
+    assert ends in said_of_one_person(release)
+    assert "of tables that were tried" not in said_of_one_person(release)
+    assert "of tables that were tried" in said_of_one_person(without)
 
 
 def test_it_is_in_the_file(held, tmp_path):
@@ -386,6 +392,9 @@ def test_transformed_outputs_have_quantiles_in_their_units(rng):
     measured = np.sqrt(np.mean(np.square(release.predict(X) - y)))
     assert told.new_error == pytest.approx(measured, rel=0.1)
     assert "noisy counts" in said_of_one_person(release)
+    low, high = told.between
+    assert low < measured < high
+    assert f"between {low:.3g} and {high:.3g}" in said_of_one_person(release)
 
 
 def test_what_makes_no_sense_is_refused(held):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from test_every_kind import KINDS, release_of
 
-from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
+from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor, DPGPRegressorPrivateInputs
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 from cloakgp.report.worth import HELD, accuracies, accuracy_section
@@ -81,6 +83,40 @@ def test_typical_errors_of_several_outputs_are_those_of_new_people():
     text = as_text(describe(release), width=10_000)
     assert "predictions of output 2 are typically off by" in text
     assert "one spread among people with equal inputs for all outputs" in text
+    for one, error in zip(accuracies(release), np.sqrt(measured[-1]), strict=True):
+        low, high = one.between
+        assert low < error < high
+        assert f"between {low:.3g} and {high:.3g} (80 %, if the prior holds)." in text
+
+
+def test_whole_private_rows_call_their_output_by_its_name_and_have_no_range():
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame({"age": rng.uniform(0, 10, 200)}), rng.uniform(0, 5, 200)
+    model = DPGPRegressorPrivateInputs(
+        input_bounds=(0, 10), bounds=(0, 5), epsilon=2.0, delta=1e-5, n_features=5, insecure_seed=0
+    )
+    for outputs, called in ((pd.Series(y, name="height"), "height"), (y, "the output")):
+        release = model.fit(X, outputs).release_
+        [found] = accuracies(release)
+        assert found.output == called
+        assert found.between is None
+        text = as_text(describe(release), width=10_000)
+        assert f"predictions of {called} are typically off by {found.new_error:.3g}" in text
+        assert "between what it lies is not known, as the prior itself goes by" in text
+        assert f"whole rows: the inputs (age) and {called} of every single row" in text
+        assert ("the output" in text) == (called == "the output")
+
+
+def test_counts_have_no_range_and_say_so_where_their_scatter_was_estimated():
+    declared = release_of("counts").without_learning()
+    more = replace(declared.likelihood, overdispersion=2.0 * declared.likelihood.overdispersion)
+    learned = replace(declared, learned=(replace(declared.fitted, likelihood=more),))
+    said = "how much more counts scatter than by chance was estimated, but not how well"
+    for release in (declared, learned):
+        [found] = accuracies(release)
+        assert found.between is None
+        text = as_text([accuracy_section(release)], width=10_000)
+        assert (said in text) == (release is learned)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,10 +10,11 @@ and the share of it that predictions account for is Var_x(E[f]) / Var[y].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cloakgp.release.error_range import ErrorRange
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
 
@@ -43,8 +44,11 @@ class Accuracy:
         As ``new_error``, of one constant prediction for everyone.
     between : (float, float) or None
         Between what ``new_error`` lies with a probability of `LIKELY`, by what the answers leave
-        open of the curve and of the spread between people with equal inputs
-        (`cloakgp.release.error_range`); None if that spread was assumed.
+        open of the curve and of the spread between people with equal inputs, or of the law that
+        counts tell (`cloakgp.release.error_range`); None if that spread was assumed.
+    with_clipped : (float, float) or None
+        The same with all values outside of an interval that counts found, to which questions
+        clipped, as those counts tell of them (`cloakgp.release.outside`); None if there are none.
     far : float or None
         What ``new_error`` would be if one new value in a hundred lay at the farther declared bound.
     """
@@ -56,6 +60,7 @@ class Accuracy:
     share: float | None = None
     nothing: float | None = None
     between: tuple[float, float] | None = None
+    with_clipped: tuple[float, float] | None = None
     far: float | None = None
 
     @classmethod
@@ -64,8 +69,8 @@ class Accuracy:
         output: str,
         mean: Array,
         sd: Array,
-        new_sd: Array,
         *,
+        new_error: float,
         ends: tuple[float, float] | None = None,
         without: float | None = None,
     ) -> Accuracy:
@@ -74,20 +79,20 @@ class Accuracy:
         Parameters
         ----------
         output : str
-        mean, sd, new_sd : arrays of shape (P,)
-            New outputs have ``new_sd``.
+        mean, sd : arrays of shape (P,)
+        new_error : float
+            Of new outputs, over all points.
         ends : (float, float), optional
             The declared bounds.
         without : float, optional
 
         Examples
         --------
-        >>> found = Accuracy.expected("y", np.array([0.0, 2.0]), np.zeros(2), np.ones(2))
+        >>> found = Accuracy.expected("y", np.array([0.0, 2.0]), np.zeros(2), new_error=1.0)
         >>> found.new_error, found.share, round(found.nothing, 3)
         (1.0, 0.5, 1.414)
         """
         explained = float(np.var(mean))
-        new_error = mean_root(new_sd)
         total = explained + new_error**2
         return cls(
             output=output,
@@ -98,6 +103,17 @@ class Accuracy:
             nothing=float(np.sqrt(total)),
             far=None if ends is None else error_with_far_values(mean, new_error, ends=ends),
         )
+
+    def with_range(self, found: ErrorRange | None) -> Accuracy:
+        """Return it with the range of the error for one person, if that is known.
+
+        Parameters
+        ----------
+        found : ErrorRange or None
+        """
+        if found is None:
+            return self
+        return replace(self, between=found.within, with_clipped=found.with_outside)
 
     def for_one_person(self) -> str:
         """Return the error for one person in a sentence; empty if there is no estimate.

@@ -26,7 +26,8 @@ posterior has it with .725. For this the posterior counts that outputs do not sc
 stratum: log scales vary by a quarter, less the weight of the isotone estimate.
 
 Errors that are claimed go by the smooth estimate alone, with no caution: the noise of a count
-beyond all outputs leaves the isotone one some of them there, where squares are large.
+beyond all outputs leaves the isotone one some of them there, where squares are large. So does that
+of a count of one stratum: an error over all points goes by the counts of all strata together.
 """
 
 from __future__ import annotations
@@ -186,6 +187,12 @@ class Calibration:
         """
         expected = np.array([each.expected for each in self._strata])
         return self._weights(mean) @ np.diff(expected, axis=1, prepend=0.0, append=1.0)
+
+    @property
+    def laws(self) -> Array:
+        """What `shares` of all strata together may be, by what counts leave open, (n, G + 1)."""
+        below = np.array([_below(GRID, law) for law in self._fitted.laws])
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     def coverage_sd(self, coverage: float) -> float:
         """Return how unsure the share of rows is that a central interval of all strata holds.

@@ -9,6 +9,7 @@ and beyond them as normal distributions (`cloakgp.models.likelihoods.quantiles.P
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -109,7 +110,7 @@ class NewNumbers(CentralIntervals):
             return super().interval(coverage)
         reach = self.margins.margin(coverage) * self.sd
         ends = np.stack([self.mean - reach, self.mean + reach], axis=1)
-        return self._restored(ends)
+        return self.restored(ends)
 
     def quantiles(self, probabilities: Array) -> Array:
         """Return quantiles in output units, shape (n, Q).
@@ -124,7 +125,7 @@ class NewNumbers(CentralIntervals):
             if known is None
             else known.quantiles(self.mean, probabilities)
         )
-        return self._restored(self.mean[:, None] + self.sd[:, None] * steps)
+        return self.restored(self.mean[:, None] + self.sd[:, None] * steps)
 
     def typical_errors(self) -> Array:
         """Return the root of the mean square of each one's distance from its prediction, (n,).
@@ -137,16 +138,42 @@ class NewNumbers(CentralIntervals):
             return self.sd
         found = np.empty(len(self.mean))
         normal = np.diff(special.ndtr(GRID), prepend=0.0, append=1.0)
-        for start in range(0, len(found), BLOCK):
-            rows = slice(start, start + BLOCK)
-            mean, sd, known = self.mean[rows], self.sd[rows], self.calibration
-            shares = normal if known is None else known.shares(mean)
-            distances = sd[:, None] * PLACES
-            if self.transform is not None:
-                outputs = self._restored(mean[:, None] + distances)
-                distances = outputs - self._restored(mean)[:, None]
-            found[rows] = np.sqrt(np.sum(shares * np.square(distances), axis=1))
+        for rows, squares in self._squared_distances():
+            known = self.calibration
+            shares = normal if known is None else known.shares(self.mean[rows])
+            found[rows] = np.sqrt(np.sum(shares * squares, axis=1))
         return found
+
+    def typical_error(self) -> float:
+        """Return the root of the mean square of all distances, in output units.
+
+        Of calibrated outputs by the counts of all strata together, which tell it better.
+        """
+        if self.calibration is None:
+            return float(np.sqrt(np.mean(np.square(self.typical_errors()))))
+        return float(np.sqrt(self.mean_squares().mean()))
+
+    def mean_squares(self) -> Array:
+        """Return the mean square of all distances under each law that counts leave open, (laws,).
+
+        Calibrated outputs only; in squared output units.
+        """
+        assert self.calibration is not None
+        squares = np.zeros(len(PLACES))
+        for _, block in self._squared_distances():
+            squares += block.sum(axis=0)
+        return np.asarray(self.calibration.laws @ squares / len(self.mean))
+
+    def _squared_distances(self) -> Iterator[tuple[slice, Array]]:
+        """Yield squares of distances from predictions at all of `PLACES`, by blocks of points."""
+        for start in range(0, len(self.mean), BLOCK):
+            rows = slice(start, start + BLOCK)
+            mean = self.mean[rows]
+            distances = self.sd[rows, None] * PLACES
+            if self.transform is not None:
+                outputs = self.restored(mean[:, None] + distances)
+                distances = outputs - self.restored(mean)[:, None]
+            yield rows, np.square(distances)
 
     def above(self, threshold: float) -> Array:
         """Return the probability that each is above a threshold in output units, shape (n,).
@@ -166,7 +193,7 @@ class NewNumbers(CentralIntervals):
             return np.asarray(special.ndtr(-steps))
         return 1.0 - self.calibration.probabilities(self.mean, steps[:, None])[:, 0]
 
-    def _restored(self, asked: Array) -> Array:
+    def restored(self, asked: Array) -> Array:
         """Return numbers as they were asked in output units, within the declared bounds."""
         within = np.clip(asked, *self.declared)
         return restore(within, transform=self.transform, bounds=self.bounds)

@@ -37,7 +37,7 @@ from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.custodians import Custodians
-from cloakgp.release.error_range import MOST_POINTS, error_range, known_noise
+from cloakgp.release.error_range import MOST_POINTS, ErrorRange, error_range, known_noise
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -704,30 +704,48 @@ class Release(Predictions):
         points = np.vstack([one.strategy.X_query for one in self.measurements])
         mean, sd = self.predict(points, return_std=True)
         if self.likelihood.linear:
-            new_sd = self.typical_errors(points)
+            new_error = self._new_numbers(*self._marginals(points, new_output=True)).typical_error()
         else:
             _, new_sd = self.predict(points, return_std=True, new_output=True)
+            new_error = mean_root(new_sd)
         before = None
         if self.transform is None:
             before = mean_root(np.sqrt(self.prior.query_variance(points)))
         found = Accuracy.expected(
-            self.output_name, mean, sd, new_sd, ends=self.output_bounds, without=before
+            self.output_name,
+            mean,
+            sd,
+            new_error=new_error,
+            ends=self.output_bounds,
+            without=before,
         )
-        return replace(found, between=self._error_between(points, found))
+        return found.with_range(self._error_range(points))
 
-    def _error_between(self, points: Array, found: Accuracy) -> tuple[float, float] | None:
-        """Return between what the error of new outputs lies, where answers tell their spread."""
-        learned = self.hyperprior is not None and self.hyperprior.noise_variance
-        told_otherwise = self.is_calibrated or self.transform is not None
-        if not (learned and self.likelihood.linear) or told_otherwise:
-            return None
-        assert found.new_error is not None
-        every = np.unique(points, axis=0)
-        _, covariance = self.predict(every[:: -(-len(every) // MOST_POINTS)], return_cov=True)
-        mean, log_sd = known_noise(
-            self.measurements, noise_variance=found.new_error**2 - found.error**2
+    @property
+    def learns_noise(self) -> bool:
+        """Whether answers tell the spread between people with equal inputs, and nobody gave it."""
+        return (
+            (self.hyperprior is not None and self.hyperprior.noise_variance)
+            or self.fitted_prior.noise_variance != self.prior.noise_variance
+            or any(one.about_spread and one.noise_sd > 0 for one in self.measurements)
         )
-        return error_range(covariance, noise_variance=mean, log_noise_sd=log_sd, probability=LIKELY)
+
+    def _error_range(self, points: Array) -> ErrorRange | None:
+        """Return between what the error of new outputs lies, where answers tell their spread."""
+        if not self.likelihood.linear:
+            return None
+        every = np.unique(points, axis=0)
+        chosen = every[:: -(-len(every) // MOST_POINTS)]
+        _, covariance = self.likelihood.predict(
+            self._mixture, chosen, return_std=False, return_cov=True, new_output=False
+        )
+        return error_range(
+            self._new_numbers(*self._marginals(chosen, new_output=True)),
+            covariance=np.asarray(covariance),
+            log_noise=known_noise(self.measurements) if self.learns_noise else None,
+            probability=LIKELY,
+            measurements=self.measurements,
+        )
 
     @property
     def predicts_within(self) -> bool:

@@ -21,10 +21,12 @@ from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.release.accuracy import LIKELY, Accuracy
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.custodians import Custodians
 from cloakgp.release.distribution_columns import DistributionColumns
+from cloakgp.release.error_range import MOST_POINTS, ErrorRange, error_range, known_noise
 from cloakgp.release.io.bundle import Store
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement
@@ -107,6 +109,12 @@ class MultiOutputRelease(SavedRelease):
         """The names of the outputs, or y1, y2, ... if they have none."""
         count = len(self.columns.bounds)
         return self.output_names or tuple(f"y{number + 1}" for number in range(count))
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What sentences call the outputs: by their names, or output 1, output 2, ..."""
+        count = len(self.columns.bounds)
+        return self.output_names or tuple(f"output {number + 1}" for number in range(count))
 
     @property
     def n_rows(self) -> int:
@@ -299,6 +307,52 @@ class MultiOutputRelease(SavedRelease):
         points = points_of(self, X)
         errors = [new.typical_errors() for new in self._new_at(points)]
         return points.spread(np.stack(errors, axis=1))
+
+    def accuracies(self) -> tuple[Accuracy, ...]:
+        """Return the accuracy of predictions of each output, by their own estimate.
+
+        At the public inputs that the release holds; none if it holds none.
+        """
+        count = len(self.columns.bounds)
+        X = self.entries.known_inputs[::count, :-1]
+        if not len(X):
+            return ()
+        mean, sd = self.predict(X, return_std=True)
+        found = zip(
+            self.called,
+            mean.T,
+            sd.T,
+            self._new_at(points_of(self, X)),
+            self.columns.bounds,
+            self._error_ranges(X),
+            strict=True,
+        )
+        return tuple(
+            Accuracy.expected(
+                name, curve, spread, new_error=new.typical_error(), ends=(within.lo, within.hi)
+            ).with_range(between)
+            for name, curve, spread, new, within, between in found
+        )
+
+    def _error_ranges(self, X: Array) -> list[ErrorRange | None]:
+        """Return between what the error of new outputs lies, of each where answers tell it."""
+        every = np.unique(X, axis=0)
+        chosen = every[:: -(-len(every) // MOST_POINTS)]
+        count, measurements = len(self.columns.bounds), self.entries.measurements
+        log_noise = known_noise(measurements, count=count) if self.entries.learns_noise else None
+        entries = as_entries(chosen, count=count)
+        found = []
+        for place, new in enumerate(self._new_at(points_of(self, chosen))):
+            _, covariance = self.entries.predict(entries[place::count], return_cov=True)
+            found.append(
+                error_range(
+                    new,
+                    covariance=self.units.widths[place] ** 2 * covariance,
+                    log_noise=log_noise,
+                    probability=LIKELY,
+                )
+            )
+        return found
 
     def _new_at(self, points: Points) -> list[NewNumbers]:
         """Return new outputs, one by one, at those points that lack nothing."""

@@ -45,7 +45,7 @@ from cloakgp.privacy.column_counts import ColumnCounts
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.privacy.residuals import Residuals
 from cloakgp.privacy.statistics import Neighbours, Statistics
-from cloakgp.release.accuracy import Accuracy
+from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.feature_coefficients import feature_coefficients
 from cloakgp.release.io.bundle import Store
@@ -68,6 +68,8 @@ ITERATIONS, TOLERANCE = 100, 1e-8
 SMALLEST_VARIATION = 1e-12
 # Of the prior covariance of the weights, so that it can be inverted.
 JITTER = 1e-9
+# The name of an output whose column has none.
+UNNAMED = "y"
 # Of the box: points along a sequence that fills it evenly.
 BOX_POINTS = 256
 
@@ -126,7 +128,7 @@ class StatisticsRelease(OneOutputRelease):
     classes: Classes | None = None
     points: Array | None = None
     input_names: tuple[str, ...] = ()
-    output_name: str = "y"
+    output_name: str = UNNAMED
     provenance: Provenance | None = None
     schema: Schema | None = None
 
@@ -160,6 +162,11 @@ class StatisticsRelease(OneOutputRelease):
     def output_bounds(self) -> tuple[float, float]:
         """The declared range of the output."""
         return self.bounds
+
+    @property
+    def called(self) -> str:
+        """What sentences call the output: by its name, if its column had one."""
+        return "the output" if self.output_name == UNNAMED else self.output_name
 
     @property
     def class_labels(self) -> tuple[ClassLabel, ...]:
@@ -223,7 +230,7 @@ class StatisticsRelease(OneOutputRelease):
         points = self.even_inputs
         mean, sd = self.predict(points, return_std=True)
         _, new_sd = self.predict(points, return_std=True, new_output=True)
-        return Accuracy.expected("the output", mean, sd, new_sd)
+        return Accuracy.expected(self.called, mean, sd, new_error=mean_root(new_sd))
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts
 from cloakgp.utils.formatting import amount, ceiling
 
+# Of a release that keeps no name of it.
 OUTPUT = "the output"
 
 
@@ -31,14 +32,14 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
     published, names = release.statistics, input_names(release)
     lo, hi = release.bounds
     columns = names if release.schema is None else [each.name for each in release.schema.used]
-    present = release.neighbours == "add-remove"
+    present, output = release.neighbours == "add-remove", release.called
     return (
         Section(
             "Protection",
             (
                 Fact(
                     "protected",
-                    f"whole rows: the inputs ({', '.join(columns)}) and {OUTPUT} of every single "
+                    f"whole rows: the inputs ({', '.join(columns)}) and {output} of every single "
                     "row. The published values would be almost as likely "
                     + ("without that row." if present else "if they were any others."),
                 ),
@@ -67,7 +68,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                     f"features and their products, with normal noise drawn from "
                     f"{_source(release.insecure)}: of sd {amount(published.gram_sd, 4)} on "
                     "products, and "
-                    f"{amount(published.moment_sd, 4)} on sums with {OUTPUT}.",
+                    f"{amount(published.moment_sd, 4)} on sums with {output}.",
                 ),
                 *_rounds(release),
             ),
@@ -89,7 +90,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 Fact("rows", "private" if published.rows is None else f"{published.rows:,}"),
                 *_inputs(release),
                 Fact(
-                    OUTPUT,
+                    output,
                     f"private; declared to lie in {amount(lo, 12)} to {amount(hi, 12)}; values "
                     "outside were clipped, uncounted."
                     if release.classes is None
@@ -133,7 +134,7 @@ def _counts_of_columns(release: StatisticsRelease) -> tuple[Fact, ...]:
     called = [axis.called(names) for axis in axes]
     parts = [
         f"{len(counts.counts[column])} of {name} (noise sd {amount(counts.sd_of(column), 4)})"
-        for column, name in enumerate((*called, OUTPUT))
+        for column, name in enumerate((*called, release.called))
     ]
     levels = ", and of levels" * any(isinstance(axis, Levels) for axis in axes)
     return (
@@ -154,7 +155,7 @@ def _rounds(release: StatisticsRelease) -> tuple[Fact, ...]:
     return tuple(
         Fact(
             f"round {number}",
-            f"{part.guarantee.answers} sums over what was left of {OUTPUT}, clipped to "
+            f"{part.guarantee.answers} sums over what was left of {release.called}, clipped to "
             f"{amount(part.half_width, 4)} to either side of the predictions so far, with noise of "
             f"sd {amount(part.moment_sd, 4)}.",
         )

@@ -84,6 +84,9 @@ def summarise(release: OpenedRelease) -> dict[str, Any]:
                 "output": each.output,
                 "typical_error": each.new_error,
                 "typical_error_between": None if each.between is None else list(each.between),
+                "typical_error_between_with_clipped_values": None
+                if each.with_clipped is None
+                else list(each.with_clipped),
                 "typical_error_with_far_values": each.far,
                 "typical_error_of_a_constant": each.nothing,
                 "typical_error_of_the_average": each.error,

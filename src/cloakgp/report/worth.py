@@ -6,6 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from cloakgp.models.likelihoods import CountLikelihood
 from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
 from cloakgp.release.accuracy import LIKELY, Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
@@ -20,6 +21,17 @@ from cloakgp.utils.formatting import NORMAL_95, amount
 
 # Of such ranges on tables that nobody chose (`python -m experiments claims`: claims-judged).
 HELD = "in two of three"
+# Of whole private rows, whose prior goes by noisy counts of the same rows: no truth can be drawn
+# from it before.
+OF_WHOLE_ROWS = (
+    " That is of points all over the declared ranges, not of people as they are; between what it "
+    "lies is not known, as the prior itself goes by the noisy answers, or was declared."
+)
+# Of counts of events.
+OF_COUNTS = (
+    " Between what it lies is not known: how much more counts scatter than by chance was "
+    "estimated, but not how well."
+)
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
 
@@ -52,17 +64,7 @@ def _of_one_output(release: OneOutputRelease) -> tuple[Accuracy, ...]:
 
 @accuracies.register
 def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
-    count = len(release.columns.bounds)
-    X = release.entries.known_inputs[::count, :-1]
-    if not len(X):
-        return ()
-    mean, sd = release.predict(X, return_std=True)
-    names = release.output_names or [f"output {number + 1}" for number in range(count)]
-    found = zip(names, mean.T, sd.T, release.typical_errors(X).T, strict=True)
-    return tuple(
-        Accuracy.expected(*each, ends=(within.lo, within.hi))
-        for each, within in zip(found, release.columns.bounds, strict=True)
-    )
+    return release.accuracies()
 
 
 @accuracies.register
@@ -91,7 +93,7 @@ def accuracy_section(release: object) -> Section | None:
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
         if one_person := each.for_one_person():
-            sure = ""
+            sure = OF_WHOLE_ROWS
             if isinstance(release, Release | MultiOutputRelease):
                 sure = _how_sure(release, each)
             facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
@@ -132,16 +134,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
     The spread is measured by the logarithm of distances, none of which counts for more than two
     sds; counts have a last cell, beyond which they do not tell how far values are.
     """
-    between = ""
-    if accuracy.between is not None:
-        low, high = (amount(end, 3) for end in accuracy.between)
-        unless = ""
-        if isinstance(release, Release) and narrower_interval(release.measurements) is not None:
-            unless = ", but for values that were clipped, whose distance is not known"
-        between = (
-            f" By what the answers leave open, the first figure lies between {low} and {high} "
-            f"({100 * LIKELY:g} %, if the prior holds; of tables that were tried, {HELD}){unless}."
-        )
+    between = _range_in_words(release, accuracy)
     tails = ""
     if accuracy.far is not None:
         tails = (
@@ -151,12 +144,13 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
         )
     if release.is_calibrated:
         return (
-            f" That rests on noisy counts of the distances of values from their predictions.{tails}"
+            " That rests on noisy counts of the distances of values from their predictions."
+            f"{between}{tails}"
         )
     if isinstance(release, MultiOutputRelease):
         return (
             " That rests on one spread among people with equal inputs for all outputs, in widths "
-            "of their intervals: each output's own may be larger or smaller."
+            f"of their intervals: each output's own may be larger or smaller.{between}"
         )
     if release.fitted_prior.scatter is not None:
         return (
@@ -177,6 +171,51 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
         " That rests on the assumed spread between people with the same inputs, which was not "
         f"asked.{between}"
     )
+
+
+def _range_in_words(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
+    """State between what the error for one person lies, without clipped values and with them."""
+    if accuracy.between is None:
+        return OF_COUNTS * _learns_overdispersion(release)
+    low, high = (amount(end, 3) for end in accuracy.between)
+    clipped, counted, likely = _clips(release, accuracy.output), "", f"{100 * LIKELY:g} %"
+    if accuracy.with_clipped is not None:
+        least, most = (amount(end, 3) for end in accuracy.with_clipped)
+        counted = (
+            f" With all of these the error may be anything from {least} to {most}, by noisy counts "
+            "that tell little of their number and place."
+        )
+    unless = ", but for values that were clipped, whose distance is not known" * clipped
+    assumed = "if the prior holds"
+    if release.is_calibrated:
+        assumed = "if distances have as smooth a law as the counts are taken to have"
+    tried = f"; of tables that were tried, {HELD}" * _is_tried(release)
+    return (
+        f" By what the answers leave open, the first figure lies between {low} and {high} "
+        f"({likely}, {assumed}{tried}){unless}.{counted}"
+    )
+
+
+def _learns_overdispersion(release: Release | MultiOutputRelease) -> bool:
+    """Return whether it is about counts of events whose scatter was estimated."""
+    return isinstance(release, Release) and (
+        isinstance(release.likelihood, CountLikelihood)
+        and release.fitted.likelihood != release.likelihood
+    )
+
+
+def _is_tried(release: Release | MultiOutputRelease) -> bool:
+    """Return whether it is of the kind whose ranges `HELD` tells of."""
+    plain = isinstance(release, Release) and release.transform is None and release.keeps_rows
+    return plain and not release.is_calibrated
+
+
+def _clips(release: Release | MultiOutputRelease, output: str) -> bool:
+    """Return whether first questions clipped an output to an interval within its bounds."""
+    if isinstance(release, MultiOutputRelease):
+        place = release.called.index(output)
+        return release.units.bounds[place] != release.columns.bounds[place]
+    return narrower_interval(release.measurements) is not None
 
 
 def calibration_facts(release: Release) -> tuple[Fact, ...]:
