@@ -67,7 +67,6 @@ OPEN: Mapping[str, str] = MappingProxyType(
         "docs/many-rows.md": "python -m benchmarks scaling; tests/benchmarks/test_ratios.py",
         "docs/noise.md": "python -m experiments noises, randomised-labels",
         "docs/operating.md": "python -m benchmarks service",
-        "docs/rivals.md": "python -m experiments rivals, with DP-EBM",
     }
 )
 
