@@ -48,6 +48,18 @@ def test_staircase_noise_saves_what_the_best_of_its_densities_does(epsilon):
     assert staircase_saving(epsilon) == pytest.approx(saved, abs=1e-4)
 
 
+def test_stages_leave_little_to_save():
+    """What `docs/adaptive.md` says of 250 rows."""
+
+    def saved(epsilon):
+        asked = questions_of_fit(250, epsilon=epsilon)
+        return {name: staircase_saving(part) for name, part in asked.items() if name != "counts"}
+
+    assert max(saved(1.0).values()) < 0.01
+    assert max(saved(3.0).values()) == saved(3.0)["last"] == pytest.approx(1 / 20, abs=0.01)
+    assert max(saved(10.0).values()) == saved(10.0)["last"] == pytest.approx(0.45, abs=0.05)
+
+
 def test_counts_have_the_best_staircase_already():
     """Of whole numbers that move by one: no place of the steps but the geometric law's."""
     epsilon = 1.0
