@@ -8,11 +8,10 @@ from scipy.stats import multivariate_normal
 from scipy.stats import t as student
 from typer.testing import CliRunner
 
-from cloakgp.models import default_kernel, scales
+from cloakgp.models import default_kernel
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
 from experiments.claims_samples import PublicTable
-from experiments.pages import Kept
 from experiments.table_scales import (
     NOISES,
     SCALES,
@@ -22,17 +21,6 @@ from experiments.table_scales import (
 )
 
 BOUNDS = OutputBounds(0.0, 50.0)
-
-
-def test_odds_of_scales_are_those_of_the_tables():
-    """Each size of curves counts with the nearest of the scales that are weighed."""
-    table = Kept.read("table-scales").tables[1]
-    [shares] = table.rows
-    odds = dict.fromkeys(scales.SCALES, 0.0)
-    for size, share in zip(table.columns[1:8], shares[1:8], strict=True):
-        nearest = min(odds, key=lambda scale: abs(np.log(scale / float(size))))
-        odds[nearest] += float(share.rstrip("%")) / 100
-    assert list(odds.values()) == pytest.approx(scales.ODDS)
 
 
 def drawn(rng, *, scale, noise, rows=80):

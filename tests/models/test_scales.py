@@ -15,7 +15,7 @@ X = np.random.default_rng(0).normal(size=(12, 2))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_slope_and_curve_are_smaller_and_nothing_else(sparse):
+def test_all_but_the_level_is_smaller(sparse):
     kernel = default_kernel(X, width=8.0)
     prior = ExactPrior(kernel=kernel, noise_variance=0.64, mean=1.0)
     if sparse:
@@ -28,8 +28,8 @@ def test_slope_and_curve_are_smaller_and_nothing_else(sparse):
     level = 2.0**2
     for other, scale in zip(priors, SCALES, strict=True):
         np.testing.assert_allclose(other.kernel(X) - level, scale**2 * (kernel(X) - level))
-        assert other.noise_variance == prior.noise_variance
-        assert replace(other, kernel=kernel) == prior or sparse
+        assert other.noise_variance == pytest.approx(0.64 * scale**2)
+        assert replace(other, kernel=kernel, noise_variance=0.64) == prior or sparse
 
 
 @pytest.mark.parametrize(
