@@ -164,7 +164,7 @@ class Approximations(Experiment[Compared]):
                     axes.plot(self.counts, means, line, color=colour, label=f"{noise.name}, {name}")
             axes.set(xlabel="inducing inputs", title=inputs)
             axes.grid(alpha=0.25)
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(loc="best", fontsize=8, frameon=False)
         figure.axes[0].set_ylabel("root mean squared error (cm)")
         figure.suptitle("Sparse approximations, !Kung women, (1, 0.01)-DP", fontsize=12)
         return {"approximations.png": figure}

@@ -329,11 +329,11 @@ def pivot_figure(found: Pivot) -> Figure:
     upper.plot(found.X[:, 0], before, "x", color=RED, markersize=8)
     upper.plot(found.X[-1, 0], OUTLIER_AFTER, "x", color=BLUE, markersize=8)
     upper.set(ylabel="output", ylim=(-3.0, 3.0))
-    upper.legend(fontsize=9, frameon=False)
+    upper.legend(loc="best", fontsize=9, frameon=False)
     lower.plot(found.inputs, np.abs(found.moved), color=BLUE, label="moved by the outlier's output")
     lower.plot(found.inputs, noise_by_input(found), color=BLACK, label="noise sd, log det")
     lower.set(xlabel="input", ylabel="in units of d")
-    lower.legend(fontsize=9, frameon=False)
+    lower.legend(loc="best", fontsize=9, frameon=False)
     figure.suptitle(
         f"A change of {change:g} in an output moves the posterior mean by up to\n"
         f"{found.factor:.1f} times as much (2021 paper, figure 2)",

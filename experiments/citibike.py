@@ -324,7 +324,7 @@ def durations_figure(durations: Array) -> Figure:
         f"Durations of {len(durations)} Citi Bike trips, June 2017 (2018 paper, figure 4)",
         fontsize=11,
     )
-    axes.legend(fontsize=9, frameon=False)
+    axes.legend(loc="best", fontsize=9, frameon=False)
     return figure
 
 

@@ -212,5 +212,5 @@ class Counts(Experiment[Found]):
         axes.plot(found.counted.X, found.counted.counts, "x", color=BLACK, label="counts")
         axes.set(xlabel="age (years)", ylabel=f"women above {TALL:g} cm in {BIN_WIDTH:g} years")
         axes.set_title("Counts, released as a function (2018 paper, section 2)", fontsize=11)
-        axes.legend(fontsize=9, frameon=False)
+        axes.legend(loc="best", fontsize=9, frameon=False)
         return {"counts.png": figure}

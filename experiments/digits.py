@@ -303,7 +303,7 @@ def inducing_figure(
         axes.axhline(50.0, color=RED, linewidth=1.0, linestyle=":")
         axes.set_xscale("log")
         counts = list(next(iter(by_length.values())))
-        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.set_xticks(counts, [str(count) for count in counts], rotation=90, fontsize=8)
         axes.minorticks_off()
         axes.set_xlabel("inducing inputs")
         axes.set_title(name, fontsize=11)
@@ -327,7 +327,7 @@ def convergence_figure(found: Convergence, *, title: str) -> Figure:
         axes.set_xlabel("Newton step")
         axes.grid(alpha=0.25)
     grid[0].set_ylabel("|f̂ − optimum|")
-    grid[0].legend(frameon=False)
+    grid[0].legend(loc="best", frameon=False)
     figure.suptitle(title, fontsize=12)
     return figure
 

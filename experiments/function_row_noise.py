@@ -268,6 +268,6 @@ class FunctionRowNoise(Experiment[Found]):
         axes.set_ylabel("root mean squared error (cm)")
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=9, frameon=False)
+        axes.legend(loc="best", fontsize=9, frameon=False)
         axes.set_title("Whole functions of age, with rows believed less", fontsize=11)
         return {"function-row-noise.png": figure}

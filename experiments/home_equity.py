@@ -318,7 +318,7 @@ def default_figure(found: Curves, *, title: str) -> Figure:
         upper.bar(counts, heights, bottom=bottom, color=colour, label=word, width=0.7)
         bottom = bottom + heights
     upper.set_ylabel("loans")
-    upper.legend(fontsize=9, frameon=False)
+    upper.legend(loc="best", fontsize=9, frameon=False)
     for axes, (name, releases) in zip(lower, private.items(), strict=True):
         parts = axes.violinplot(list(releases.T), counts, widths=0.8)
         for body in parts["bodies"]:

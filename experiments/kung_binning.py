@@ -325,7 +325,7 @@ class KungBinning(Experiment[Found]):
         axes.set_title(
             "!Kung women, height from age (2018 paper, section 4); bands: published", fontsize=11
         )
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(loc="best", fontsize=8, frameon=False)
         return {"kung-binning.png": figure}
 
 

@@ -189,5 +189,5 @@ def inducing_inputs_figure(found: Mapping[int, CrossValidation]) -> Figure:
     axes.set_ylim(0, 25)
     axes.grid(alpha=0.25)
     axes.set_title("!Kung women, height from age, 14-fold, (1, 0.01)-DP", fontsize=11)
-    axes.legend(fontsize=9)
+    axes.legend(loc="best", fontsize=9)
     return figure

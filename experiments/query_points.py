@@ -240,6 +240,6 @@ class QueryPoints(Experiment[Found]):
         for axes in (left, right):
             axes.set_ylim(bottom=0.0)
             axes.grid(alpha=0.25)
-            axes.legend(fontsize=9, frameon=False)
+            axes.legend(loc="best", fontsize=9, frameon=False)
         figure.suptitle("Privacy noise by number of query points, !Kung women", fontsize=12)
         return {"query-points.png": figure}

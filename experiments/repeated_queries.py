@@ -221,7 +221,7 @@ class RepeatedQueries(Experiment[Found]):
         axes.set(xlabel="years from the ages of the first release", ylabel="posterior sd (cm)")
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=9, frameon=False)
+        axes.legend(loc="best", fontsize=9, frameon=False)
         axes.set_title(
             "Later predictions of height, given a first release (2021 paper, discussion)",
             fontsize=11,

@@ -315,7 +315,7 @@ def errors_figure(found: Sequence[Compared]) -> Figure:
         axes.set_xlim(-0.4, 1.4)
         axes.set_title({"1d": "from age", "2d": "from weight and age"}[inputs], fontsize=11)
         axes.grid(alpha=0.25)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(loc="best", fontsize=8, frameon=False)
     axes.set_ylim(0.0, 26.0)
     figure.axes[0].set_ylabel("root mean squared error (cm)")
     figure.suptitle("Heights of !Kung women, (1, 0.01)-DP (talk of 2017)", fontsize=12)

@@ -425,7 +425,7 @@ class ThreePoints(Experiment[Found]):
             axes.axvspan(0.0, inputs[-1], color=GREY, alpha=0.12, linewidth=0)
             axes.set_title(name, fontsize=11)
             axes.set_xlabel("input; grey: long lengthscales")
-        axes.legend(fontsize=9, frameon=False)
+        axes.legend(loc="best", fontsize=9, frameon=False)
         figure.axes[0].set_ylabel("correlation")
         figure.suptitle(
             f"Lengthscales 1 and {widest:g}: correlations with A, B and C (2021 paper, section "

@@ -154,9 +154,9 @@ FIGURE_8 = Item(
     pictures=tuple(f"digits-figure-8-{length}:figure-8" for length in (60, 168, 380, 860)),
     remark="The paper: private accuracy peaks near 21 inducing inputs, falls beyond 40, and "
     "prefers longer lengthscales. So does the papers' mechanism here, at 380 and 860: it is best "
-    "between 11 and 19 inducing inputs, and as far below that at 204 as at 4. At 168 no peak can be "
-    "told, and 60 is chance throughout. With questions chosen for the release's own predictions "
-    "(bayes) accuracy does not fall with more inducing inputs.",
+    "between 11 and 19 inducing inputs, and about as far below that at 204 as at 4. At 168 no peak "
+    "can be told, and 60 is chance throughout. With questions chosen for the release's own "
+    "predictions (bayes) accuracy does not fall with more inducing inputs.",
 )
 
 FIGURE_9 = Item(

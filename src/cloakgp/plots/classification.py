@@ -283,7 +283,9 @@ class ClassificationDisplay(ReleaseDisplay):
 
     def _label_panel(self, axes: Axes) -> None:
         if len(self.shown) > 1:
-            legend = axes.legend(frameon=False, fontsize=8, labelcolor=theme_of(axes).ink)
+            legend = axes.legend(
+                loc="best", frameon=False, fontsize=8, labelcolor=theme_of(axes).ink
+            )
             for text in legend.get_texts():
                 text.set_parse_math(False)
 
