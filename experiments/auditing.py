@@ -4,9 +4,9 @@ An attacker knows a release, all outputs but those of one person, and the two va
 have. A score orders releases from the one value to the other; a threshold makes it a test.
 
 - Many runs (`many_runs`): releases of both data sets are scored. A quarter of the runs chooses the
-  threshold, the others say how often the test errs, by Clopper and Pearson's limits
-  (`scipy.stats.binomtest`). If the mechanism is (ε, δ)-differentially private, P(S) ≤ e^ε Q(S) + δ
-  for every event S and its complement, both ways, so that with the stated confidence
+  threshold, the others say how often the test errs, by Clopper and Pearson's limits. If the
+  mechanism is (ε, δ)-differentially private, P(S) ≤ e^ε Q(S) + δ for every event S and its
+  complement, both ways, so that with the stated confidence
   ε ≥ log((P(S) − δ)/Q(S)). If it is μ-Gaussian differentially private, no test has a power above
   Φ(Φ⁻¹(level) + μ) (Dong, Roth and Su 2022, definition 2.6), so that μ ≥ Φ⁻¹(power) − Φ⁻¹(level)
   (Nasr et al. 2023, section 4).
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from cloakgp.privacy.entries import read_labels
 from cloakgp.release import Release
@@ -64,10 +64,14 @@ class ThresholdTest:
         confidence : float
             Of both.
         """
-        each = 1.0 - (1.0 - confidence) / 2.0
-        least = stats.binomtest(*self.power, alternative="greater").proportion_ci(each).low
-        greatest = stats.binomtest(*self.level, alternative="less").proportion_ci(each).high
-        return float(least), float(greatest)
+        wrong = (1.0 - confidence) / 2.0
+        (hits, releases), (alarms, others) = self.power, self.level
+        least, greatest = 0.0, 1.0
+        if hits:
+            least = float(special.betaincinv(hits, releases - hits + 1, wrong))
+        if alarms < others:
+            greatest = float(special.betaincinv(alarms + 1, others - alarms, 1.0 - wrong))
+        return least, greatest
 
     def epsilon(self, *, delta: float, confidence: float) -> float:
         """Return what follows of ε at a δ.

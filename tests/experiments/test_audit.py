@@ -24,6 +24,7 @@ from experiments.audit import (
     quiet_about_delta,
 )
 from experiments.auditing import (
+    ThresholdTest,
     expected_answers,
     guess_coins,
     log_ratio,
@@ -51,6 +52,17 @@ def test_epsilon_is_found_from_below_whichever_data_set_is_told(epsilon):
     for one, other in (scores, [-each for each in scores[::-1]]):
         found = many_runs(one, other, value=lambda test: test.epsilon(delta=0.0, confidence=0.99))
         assert 0.8 * epsilon < found < epsilon
+
+
+@pytest.mark.parametrize(
+    ("power", "level"), [((0, 5), (5, 5)), ((5, 5), (0, 5)), ((7, 20), (3, 9))]
+)
+def test_limits_are_those_of_binomial_tests(power, level):
+    """Oracle: scipy's inverted tests; both hold together, each with half of what is left."""
+    above = stats.binomtest(*power, alternative="greater")
+    below = stats.binomtest(*level, alternative="less")
+    expected = above.proportion_ci(0.95).low, below.proportion_ci(0.95).high
+    assert ThresholdTest(power=power, level=level).limits(0.9) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_bound_is_above_the_truth_as_seldom_as_it_says():
