@@ -167,15 +167,14 @@ def drawn(kind, *, rows, seed, new=400, again=False):
     noise_sd = 0.3 * np.exp(LOG_NOISE_SD * rng.normal())
     law = ("uniform", "normal", "long tails")[seed % 3]
     y = curve + noise_sd * residuals(law, rng, len(X))
-    return X, 100.0 * np.exp(np.clip(y, -1.5, 1.5)) if kind == "log" else y, kernel
+    return X, 100.0 * 5.0 ** np.clip(y / np.log(5.0), -1.0, 1.0) if kind == "log" else y, kernel
 
 
 def released(kind, *, rows, epsilon, seed):
     """Outputs of a curve that is drawn from the prior; bounds are three times as wide as it is."""
     X, y, kernel = drawn(kind, rows=rows, seed=seed)
-    ends = np.array([-1.5, 1.5])
     model = DPGPRegressor(
-        bounds=tuple(100.0 * np.exp(ends)) if kind == "log" else tuple(ends),
+        bounds=(20.0, 500.0) if kind == "log" else (-1.5, 1.5),
         epsilon=epsilon,
         kernel=kernel,
         gap=0.1,
@@ -222,7 +221,7 @@ def residuals(law, rng, size):
         ("plain", 120, 3.0, 60),
         ("log", 60, 0.5, 60),
         ("log", 120, 3.0, 60),
-        ("passes", 600, 2.0, 30),
+        ("passes", 600, 4.0, 30),
         ("counted", 1900, 3.0, 30),
     ],
 )
