@@ -125,6 +125,21 @@ def test_the_error_with_clipped_values_is_told_beside_that_without():
     assert told.between[1] < error
     assert low < error < high
     text = as_text([accuracy_section(release)], width=10_000)
-    assert f"the error may be anything from {low:.3g} to {high:.3g}" in text
+    assert f"the error may well be anything from {low:.3g} to {high:.3g}" in text
     [summary] = summarise(release)["accuracy"]
     assert summary["typical_error_between_with_clipped_values"] == [low, high]
+
+
+def test_values_spread_thinly_over_wide_bounds_may_be_worse_than_what_is_told():
+    """So the sentence must say that it may be more."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(20, 80, size=(600, 1))
+    pay = 30_000 + 300 * X[:, 0] + 4_000 * rng.normal(size=600)
+    far = rng.random(600) < 0.04
+    pay[far] = rng.uniform(200_000, 900_000, far.sum())
+    model = DPGPRegressor(bounds=(0, 1_000_000), epsilon=3.0, inducing=15, insecure_seed=0)
+    release = model.fit(X, pay).release_
+    error = np.sqrt(np.mean(np.square(release.predict(X) - pay)))
+    assert release.accuracy().with_clipped[1] < error
+    text = as_text([accuracy_section(release)], width=10_000)
+    assert "and more where they are spread thinly over wide bounds, which no count sees." in text

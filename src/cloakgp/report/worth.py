@@ -182,8 +182,9 @@ def _range_in_words(release: Release | MultiOutputRelease, accuracy: Accuracy) -
     if accuracy.with_clipped is not None:
         least, most = (amount(end, 3) for end in accuracy.with_clipped)
         counted = (
-            f" With all of these the error may be anything from {least} to {most}, by noisy counts "
-            "that tell little of their number and place."
+            f" With all of these the error may well be anything from {least} to {most}, by noisy "
+            "counts that tell little of their number and place, and more where they are spread "
+            "thinly over wide bounds, which no count sees."
         )
     unless = ", but for values that were clipped, whose distance is not known" * clipped
     assumed = "if the prior holds"
