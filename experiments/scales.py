@@ -20,7 +20,7 @@ from rich.table import Table as Printed
 
 from cloakgp.models import default_kernel
 from experiments.framework import Experiment, Progress, Rows, table_titled
-from experiments.interval import error_of_table
+from experiments.interval import errors_of_ways, width_in_words
 from experiments.priors import first_tables
 from experiments.spread import draw_by_draw, mean_and_error, with_error
 from experiments.ways import Way, noisy_mean, released
@@ -64,24 +64,15 @@ class Scales(Experiment[Found]):
 
         def measure(case: Case, draw: int) -> dict[str, tuple[float, ...]]:
             factor, epsilon, name = case
-            # The same noise for all ways, so that they differ by less.
-            seed = int(np.random.default_rng().integers(2**31))
-            if self.insecure_seed is not None:
-                seed = self.insecure_seed + draw
-            return {
-                way: (
-                    error_of_table(
-                        tables[name],
-                        ask,
-                        epsilon=epsilon,
-                        factor=factor,
-                        draw=draw,
-                        rows=self.rows,
-                        insecure_seed=seed,
-                    ),
-                )
-                for way, ask in WAYS.items()
-            }
+            return errors_of_ways(
+                tables[name],
+                WAYS,
+                epsilon=epsilon,
+                factor=factor,
+                draw=draw,
+                rows=self.rows,
+                insecure_seed=self.insecure_seed,
+            )
 
         with progress("scales", steps=len(cases) * self.draws) as tick:
             return draw_by_draw(cases, draws=self.draws, measure=measure, tick=tick)
@@ -103,6 +94,5 @@ class Scales(Experiment[Found]):
             means = [with_error(*mean_and_error(each), ".3f") for each in errors.values()]
             worst = [f"{each.mean(axis=1).max():.2f}" for each in errors.values()]
             apart = with_error(*mean_and_error(errors[WEIGHED] - errors[ONE]), "+.3f")
-            wide = "of round numbers" if factor == 1 else f"{factor} times as wide"
-            table.add_row(wide, f"{epsilon:g}", *means, *worst, apart)
+            table.add_row(width_in_words(factor), f"{epsilon:g}", *means, *worst, apart)
         yield table

@@ -38,9 +38,9 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.cluster import KMeans
 
 from cloakgp import DPGPRegressor
-from cloakgp.fitting.bands import default_stages, schedule_stages
+from cloakgp.fitting.bands import Step, default_stages, schedule_stages
 from cloakgp.fitting.held import HeldTable
-from cloakgp.fitting.interval import estimate_below, find_interval
+from cloakgp.fitting.interval import SearchPlan, estimate_below, find_interval
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.fitting.table import Design
@@ -51,7 +51,7 @@ from cloakgp.privacy.sampler import report_insecure_noisy_max
 from cloakgp.release import DenseStrategy, Measurement
 from cloakgp.utils.arrays import Array
 from experiments.framework import Experiment, Progress, Rows, table_titled
-from experiments.interval import error_of_table, widened
+from experiments.interval import errors_of_ways, seed_of_draw, widened, width_in_words
 from experiments.priors import Split, Table, first_tables
 from experiments.spread import draw_by_draw, mean_and_error, with_error
 from experiments.ways import DEFAULT, NOISY_MEAN, Predicted, Setting, Way, noisy_mean, released
@@ -88,6 +88,22 @@ def staircase_saving(epsilon: float) -> float:
     return 1.0 - variance * epsilon**2 / 2
 
 
+def search_of_fit(bounds: OutputBounds, *, budget: Budget, rows: int) -> SearchPlan:
+    """Return how a default fit of one output, of people with one row each, counts outputs."""
+    return plan_checked_search(bounds, budget=budget, rows=rows, largest_group=1, outputs=1)
+
+
+def stages_after(search: SearchPlan, *, rounds: int, budget: Budget, rows: int) -> tuple[Step, ...]:
+    """Return the stages of a default fit after so many rounds of its search."""
+    return schedule_stages(
+        default_stages(budget.law),
+        budget=budget,
+        rows=rows,
+        ask_spread=True,
+        spent=search.spent(rounds),
+    )
+
+
 def questions_of_fit(rows: int, *, epsilon: float) -> dict[str, float]:
     """Return the ε of each question of a default fit that keeps its bounds, by name.
 
@@ -97,17 +113,9 @@ def questions_of_fit(rows: int, *, epsilon: float) -> dict[str, float]:
     epsilon : float
     """
     budget = Budget(epsilon, 0.0, noise="laplace")
-    search = plan_checked_search(
-        OutputBounds(0.0, 1.0), budget=budget, rows=rows, largest_group=1, outputs=1
-    )
+    search = search_of_fit(OutputBounds(0.0, 1.0), budget=budget, rows=rows)
     made = min(len(search.rounds), 1)
-    steps = schedule_stages(
-        default_stages(budget.law),
-        budget=budget,
-        rows=rows,
-        ask_spread=True,
-        spent=search.spent(made),
-    )
+    steps = stages_after(search, rounds=made, budget=budget, rows=rows)
     names = ("first stage", "second", "last", "spread")
     asked = {name: step.budget.epsilon for name, step in zip(names, steps, strict=False)}
     return {"counts": search.rounds[0].epsilon, **asked} if made else asked
@@ -118,6 +126,12 @@ def no_more_than_staircase(split: Split, setting: Setting) -> Predicted:
     last = questions_of_fit(len(split.X), epsilon=setting.epsilon)["last"]
     worth = setting.epsilon / math.sqrt(1.0 - staircase_saving(last))
     return released(split, replace(setting, epsilon=worth))
+
+
+def median_scores(outputs: Array, places: Array) -> Array:
+    """Return −|2 B(x) − n| of every place x: how far it is from halving the outputs."""
+    below = np.searchsorted(np.sort(outputs), places)
+    return -np.abs(2 * below - len(outputs))
 
 
 def insecure_median(
@@ -140,11 +154,12 @@ def insecure_median(
     True
     """
     places = np.linspace(bounds.lo, bounds.hi, PLACES)
-    below = np.searchsorted(np.sort(outputs), places)
-    scores = -np.abs(2 * below - len(outputs))
     # A score moves by two.
     chosen = report_insecure_noisy_max(
-        scores, scale=2 * 2 / epsilon, noise="exponential", seed=insecure_seed
+        median_scores(outputs, places),
+        scale=2 * 2 / epsilon,
+        noise="exponential",
+        seed=insecure_seed,
     )
     return float(places[chosen])
 
@@ -286,9 +301,7 @@ def counts_beside_first_stage(
     wide = replace(table, bounds=widened(table.bounds, factor=factor, rng=rng))
     split = wide.split(draw, rows=rows)
     count, budget = len(split.X), Budget(epsilon, 0.0, noise="laplace")
-    search = plan_checked_search(
-        split.bounds, budget=budget, rows=count, largest_group=1, outputs=1
-    )
+    search = search_of_fit(split.bounds, budget=budget, rows=count)
     if not search.rounds:
         return None
     asked: list[tuple[Array, Answers]] = []
@@ -314,13 +327,7 @@ def counts_beside_first_stage(
     weights = np.zeros(len(places))
     weights[1:] += middles
     weights[:-1] -= middles
-    first, *_ = schedule_stages(
-        default_stages(budget.law),
-        budget=budget,
-        rows=count,
-        ask_spread=True,
-        spent=search.spent(len(asked)),
-    )
+    first, *_ = stages_after(search, rounds=len(asked), budget=budget, rows=count)
     noise_sd = found.width * first.budget.unit_sd()
     return float(math.sqrt(weights @ covariance @ weights) / noise_sd)
 
@@ -368,29 +375,18 @@ class SmallTables(Experiment[Found]):
         groups[MANY_INPUTS] = {} if self.count else {t.name: t for t in tables_of_many_inputs()}
         cases = [(comparison, name) for comparison in COMPARISONS for name in groups[comparison[0]]]
 
-        def seed(draw: int) -> int:
-            if self.insecure_seed is not None:
-                return self.insecure_seed + draw
-            return int(np.random.default_rng().integers(2**31))
-
         def measure(case: tuple[Comparison, str], draw: int) -> dict[str, tuple[float, ...]]:
             (group, factor, epsilon), name = case
-            # The same noise for all ways, so that they differ by less.
-            shared = seed(draw)
-            return {
-                way: (
-                    error_of_table(
-                        groups[group][name],
-                        WAYS[way],
-                        epsilon=epsilon,
-                        factor=factor,
-                        draw=draw,
-                        rows=self.rows,
-                        insecure_seed=shared,
-                    ),
-                )
-                for way in (DEFAULT, NOISY_MEAN, *COMPARISONS[case[0]])
-            }
+            ways = (DEFAULT, NOISY_MEAN, *COMPARISONS[case[0]])
+            return errors_of_ways(
+                groups[group][name],
+                {way: WAYS[way] for way in ways},
+                epsilon=epsilon,
+                factor=factor,
+                draw=draw,
+                rows=self.rows,
+                insecure_seed=self.insecure_seed,
+            )
 
         with progress("small tables", steps=len(cases) * self.draws) as tick:
             errors = draw_by_draw(cases, draws=self.draws, measure=measure, tick=tick)
@@ -404,7 +400,7 @@ class SmallTables(Experiment[Found]):
                         factor=factor,
                         draw=draw,
                         rows=self.rows,
-                        insecure_seed=seed(draw),
+                        insecure_seed=seed_of_draw(draw, insecure_seed=self.insecure_seed),
                     )
                     for table in groups[TWELVE].values()
                     for draw in range(self.draws)
@@ -425,7 +421,7 @@ class SmallTables(Experiment[Found]):
         )
         for (epsilon, factor), ratios in found.counts.items():
             known = [f"{of(ratios):.1f}" for of in (np.min, np.median)] if len(ratios) else ["", ""]
-            table.add_row(_width(factor), f"{epsilon:g}", f"{len(ratios)}", *known)
+            table.add_row(width_in_words(factor), f"{epsilon:g}", f"{len(ratios)}", *known)
         yield table
 
     def _savings(self) -> Printed:
@@ -480,10 +476,6 @@ def _comparisons(found: Found) -> Printed:
                 )
             )
             mean = with_error(*mean_and_error(each), ".3f")
-            table.add_row(group, _width(factor), f"{epsilon:g}", way, mean, *cells)
+            table.add_row(group, width_in_words(factor), f"{epsilon:g}", way, mean, *cells)
         table.add_section()
     return table
-
-
-def _width(factor: int) -> str:
-    return "of round numbers" if factor == 1 else f"{factor} times as wide"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from experiments.small_tables import (
     MediansRegressor,
     SmallTables,
     insecure_median,
+    median_scores,
     questions_of_fit,
     staircase_saving,
 )
@@ -81,9 +83,7 @@ def test_medians_keep_the_epsilon_of_permute_and_flip():
     rng = np.random.default_rng(0)
     outputs, places = rng.uniform(size=6), np.linspace(0.0, 1.0, 21)
 
-    def scores(values):
-        return -np.abs(2 * np.searchsorted(np.sort(values), places) - len(values))
-
+    scores = partial(median_scores, places=places)
     moved = []
     for row in range(len(outputs)):
         for value in np.linspace(-0.5, 1.5, 41):

@@ -81,6 +81,17 @@ class ErrorRange:
     with_outside: tuple[float, float] | None = None
 
 
+def distinct_points(X: Array) -> Array:
+    """Return the distinct points among these, `MOST_POINTS` at most, evenly among them.
+
+    Parameters
+    ----------
+    X : array of shape (P, D)
+    """
+    every = np.unique(X, axis=0)
+    return np.asarray(every[:: -(-len(every) // MOST_POINTS)])
+
+
 def error_range(
     new: NewNumbers,
     *,

@@ -37,7 +37,7 @@ from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.custodians import Custodians
-from cloakgp.release.error_range import MOST_POINTS, ErrorRange, error_range, known_noise
+from cloakgp.release.error_range import ErrorRange, distinct_points, error_range, known_noise
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -734,8 +734,7 @@ class Release(Predictions):
         """Return between what the error of new outputs lies, where answers tell their spread."""
         if not self.likelihood.linear:
             return None
-        every = np.unique(points, axis=0)
-        chosen = every[:: -(-len(every) // MOST_POINTS)]
+        chosen = distinct_points(points)
         _, covariance = self.likelihood.predict(
             self._mixture, chosen, return_std=False, return_cov=True, new_output=False
         )

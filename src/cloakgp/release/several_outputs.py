@@ -26,7 +26,7 @@ from cloakgp.release.calibration import Calibration
 from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.custodians import Custodians
 from cloakgp.release.distribution_columns import DistributionColumns
-from cloakgp.release.error_range import MOST_POINTS, ErrorRange, error_range, known_noise
+from cloakgp.release.error_range import ErrorRange, distinct_points, error_range, known_noise
 from cloakgp.release.io.bundle import Store
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement
@@ -336,8 +336,7 @@ class MultiOutputRelease(SavedRelease):
 
     def _error_ranges(self, X: Array) -> list[ErrorRange | None]:
         """Return between what the error of new outputs lies, of each where answers tell it."""
-        every = np.unique(X, axis=0)
-        chosen = every[:: -(-len(every) // MOST_POINTS)]
+        chosen = distinct_points(X)
         count, measurements = len(self.columns.bounds), self.entries.measurements
         log_noise = known_noise(measurements, count=count) if self.entries.learns_noise else None
         entries = as_entries(chosen, count=count)
