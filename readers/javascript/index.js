@@ -7,7 +7,7 @@ const OLD = "it was written without what programs in other languages predict by:
 
 // All that there is among the coefficients: what is not here has a meaning that this reader would miss.
 const KNOWN = new Set(["outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "least", "quantiles", "counts",
-  "calibration", "margins", "parts", "several"]);
+  "calibration", "unknown_noise", "margins", "parts", "several"]);
 const KNOWN_OF_PARTS = new Set(["weight", "features", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
   "overdispersion", "questions", "channels"]);
 const checkKnown = (tree, known) => {

@@ -141,7 +141,7 @@
 
 # All that there is among the coefficients: what is not here has a meaning that this reader would miss.
 .cloak_known <- c("outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "least", "quantiles", "counts",
-  "calibration", "margins", "parts", "several")
+  "calibration", "unknown_noise", "margins", "parts", "several")
 .cloak_known_of_parts <- c("weight", "features", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "trend", "scales",
   "overdispersion", "questions", "channels")
 .cloak_check_known <- function(tree, known) {
@@ -676,6 +676,25 @@ predict.cloakgp_release <- function(object, newdata, ...) {
     stop("intervals, and probabilities above a threshold, are told of releases of one number", call. = FALSE)
 }
 
+# Where no answer tells the noise of new outputs: a mixture of normal laws, see
+# cloakgp/release/unknown_noise.py. How much of it lies below so many sds.
+.cloak_mixed <- function(unknown, found, row) {
+  own <- 1 - (found$sd[row] / found$new_sd[row])^2
+  scales <- sqrt(1 + own * (unlist(unknown$multiples) - 1))
+  shares <- unlist(unknown$shares)
+  function(step) sum(shares * stats::pnorm(step / scales))
+}
+.cloak_root <- function(below, probability) {
+  ends <- c(-38, 38)
+  while (below(ends[1]) > probability) ends[1] <- 2 * ends[1]
+  while (below(ends[2]) < probability) ends[2] <- 2 * ends[2]
+  for (i in seq_len(100)) {
+    middle <- mean(ends)
+    if (below(middle) < probability) ends[1] <- middle else ends[2] <- middle
+  }
+  mean(ends)
+}
+
 # What holds one new output with a probability: columns lower and upper.
 predict_interval <- function(release, newdata, coverage = 0.9, exposure = 1) {
   .cloak_check_one(release)
@@ -697,6 +716,10 @@ predict_interval <- function(release, newdata, coverage = 0.9, exposure = 1) {
         return(within(vapply(stats::qnorm(tails), beyond$quantile, numeric(1))))
       }
       steps <- stats::qnorm(tails)
+      if (!is.null(release$unknown_noise)) {
+        below <- .cloak_mixed(release$unknown_noise, found, row)
+        steps <- vapply(tails, function(tail) .cloak_root(below, tail), numeric(1))
+      }
       if (!is.null(release$calibration)) {
         curve <- .cloak_curve(release$calibration, found$mean[row])
         steps <- vapply(tails, .cloak_between, numeric(1), points = curve, heights = as.vector(release$calibration$grid))
@@ -725,6 +748,8 @@ probability_above <- function(release, newdata, threshold, exposure = 1) {
     if (threshold >= bounds[2]) return(rep(0, nrow(X)))
     found <- .cloak_moments(release, X)
     step <- (.cloak_forward(release, threshold) - found$mean) / found$new_sd
+    if (!is.null(release$unknown_noise))
+      return(vapply(rows, function(row) .cloak_mixed(release$unknown_noise, found, row)(-step[row]), numeric(1)))
     if (is.null(release$calibration)) return(stats::pnorm(-step))
     grid <- as.vector(release$calibration$grid)
     vapply(rows, function(row) {

@@ -24,6 +24,7 @@ from cloakgp.models.scatter import LARGEST_LOG, Scatter
 from cloakgp.release.coefficients import Coefficients, coefficients
 from cloakgp.release.io.kernel_tree import kernel_to_tree
 from cloakgp.release.predictions import Predictions
+from cloakgp.release.unknown_noise import MULTIPLES, WEIGHTS
 from cloakgp.utils.arrays import Array
 
 # By how much noise may vary between centres and still count as the same everywhere.
@@ -65,6 +66,7 @@ def coefficient_tree(
         "quantiles": _quantiles(likelihood),
         "counts": _counts(likelihood),
         "calibration": _calibration(release, stored),
+        "unknown_noise": _unknown_noise(release),
         "margins": release.margins is not None,
         "parts": [
             _part(part, release.n_inputs, stored) for part in coefficients(release, beside=beside)
@@ -193,6 +195,13 @@ def _counts(likelihood: Likelihood) -> dict[str, list[float]] | None:
     if not isinstance(likelihood, CountLikelihood):
         return None
     return {"nodes": HERMITE_NODES.tolist(), "shares": HERMITE_SHARES.tolist()}
+
+
+def _unknown_noise(release: Predictions) -> dict[str, list[float]] | None:
+    """Return the multiples of the noise variance that new numbers are a mixture of, and shares."""
+    if not release.noise_is_unknown:
+        return None
+    return {"multiples": MULTIPLES.tolist(), "shares": WEIGHTS.tolist()}
 
 
 def _calibration(release: Predictions, stored: Callable[[Array], Any]) -> dict[str, Any] | None:

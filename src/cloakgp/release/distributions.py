@@ -2,9 +2,10 @@
 
 Of a release that counted outputs where they were predicted to lie (`cloakgp.release.calibration`)
 these go by the counts; of any other about numbers by the Gaussian predictive distribution, which
-believes its model. Either way they stay within the declared bounds. Of counts, they are those of
-whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure. Of a release of
-quantiles they go through these, and beyond them as normal distributions do
+believes its model, or, where no answer tells how noisy outputs are, by a mixture of such
+(`cloakgp.release.unknown_noise`). Either way they stay within the declared bounds. Of counts, they
+are those of whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure. Of
+a release of quantiles they go through these, and beyond them as normal distributions do
 (`cloakgp.models.likelihoods.quantiles.PredictedQuantiles`).
 """
 
@@ -44,7 +45,9 @@ class PredictedDistributions:
         hold this share of the outputs of the table that was asked, or somewhat more, up to the
         noise of the counts, together and not for each X; the same is expected of new outputs from
         the same source, as far as the curve was not fitted to the table's noise. Not calibrated,
-        they hold what they say if the model does. Of counts the ends are whole numbers, and the
+        they hold what they say if the model does; where no question asked how far outputs with
+        equal inputs lie apart, and nobody said it (`Release.noise_is_unknown`), they allow for what
+        that may be by the prior. Of counts the ends are whole numbers, and the
         probability is at least that.
 
         Where rows were kept out of the fit (`Release.margins`), intervals reach as far below the
@@ -93,7 +96,7 @@ class PredictedDistributions:
         """Return quantiles of a new output at X; see `predict_interval` for their basis.
 
         Margins are those of intervals alone: where there are any, quantiles and probabilities are
-        those of the Gaussian predictive distribution. Of counts, the least whole number with that
+        those of the predictive distribution. Of counts, the least whole number with that
         much of the probability at or below it.
 
         Parameters

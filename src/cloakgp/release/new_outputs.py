@@ -1,7 +1,8 @@
 """New outputs at some points: the quantiles of their predicted distributions, and probabilities.
 
 Numbers are distributed by noisy counts where there are any (`cloakgp.release.calibration`), and
-else as the Gaussian predictive distribution says; counts of events by a mixture of whole numbers
+else as the Gaussian predictive distribution says, or, where no answer tells their own noise, a
+mixture of such (`cloakgp.release.unknown_noise`); counts of events by a mixture of whole numbers
 (`cloakgp.models.likelihoods.counts.CountMixture`); outputs of which quantiles were asked by these,
 and beyond them as normal distributions (`cloakgp.models.likelihoods.quantiles.PredictedQuantiles`).
 """
@@ -25,6 +26,7 @@ from cloakgp.utils.arrays import Array
 
 if TYPE_CHECKING:
     from cloakgp.release.margins import Margins
+    from cloakgp.release.unknown_noise import UnknownNoise
 
 
 class NewOutputs(Protocol):
@@ -78,6 +80,8 @@ class NewNumbers(CentralIntervals):
     transform : OutputTransform or None
         From output units to those that were asked.
     calibration : Calibration or None
+    unknown : UnknownNoise or None
+        Their distributions where no answer tells their own noise, and nobody gave it.
     margins : Margins or None
         Of intervals; quantiles and probabilities do not go by them.
 
@@ -94,6 +98,7 @@ class NewNumbers(CentralIntervals):
     bounds: tuple[float, float]
     transform: OutputTransform | None = None
     calibration: Calibration | None = None
+    unknown: UnknownNoise | None = None
     margins: Margins | None = None
 
     def interval(self, coverage: float) -> Array:
@@ -119,12 +124,11 @@ class NewNumbers(CentralIntervals):
         ----------
         probabilities : array of shape (Q,)
         """
-        known = self.calibration
-        steps = (
-            special.ndtri(probabilities)
-            if known is None
-            else known.quantiles(self.mean, probabilities)
-        )
+        steps = special.ndtri(probabilities)
+        if self.calibration is not None:
+            steps = self.calibration.quantiles(self.mean, probabilities)
+        elif self.unknown is not None:
+            steps = self.unknown.steps(probabilities)
         return self.restored(self.mean[:, None] + self.sd[:, None] * steps)
 
     def typical_errors(self) -> Array:
@@ -190,7 +194,9 @@ class NewNumbers(CentralIntervals):
             asked = self.transform.forward(asked)
         steps = (asked - self.mean) / self.sd
         if self.calibration is None:
-            return np.asarray(special.ndtr(-steps))
+            # These laws are symmetric.
+            known = special.ndtr if self.unknown is None else self.unknown.below
+            return np.asarray(known(-steps))
         return 1.0 - self.calibration.probabilities(self.mean, steps[:, None])[:, 0]
 
     def restored(self, asked: Array) -> Array:

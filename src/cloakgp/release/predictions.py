@@ -25,6 +25,7 @@ from cloakgp.release.new_outputs import (
 from cloakgp.release.one_output import OneOutputRelease
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
+from cloakgp.release.unknown_noise import UnknownNoise
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
@@ -54,6 +55,8 @@ class Predictions(OneOutputRelease):
         def measurements(self) -> Sequence[Measurement]: ...  # noqa: D102
         @property
         def classes(self) -> tuple[ClassLabel, ...]: ...  # noqa: D102
+        @property
+        def noise_is_unknown(self) -> bool: ...  # noqa: D102
         @property
         def _mixture(self) -> Mixture: ...
 
@@ -320,7 +323,7 @@ class Predictions(OneOutputRelease):
                 low, high = (likelihood.rate_quantile(self._mixture, X, q) for q in ends.tolist())
             return low, high
         if new_output:
-            low, high = self._new_numbers(mean, sd).interval(LIMITS).T
+            low, high = self._new_numbers(X, mean, sd).interval(LIMITS).T
             return low, high
         low, high = (
             np.clip(mean + sign * NORMAL_95 * sd, *self._declared()) for sign in (-1.0, 1.0)
@@ -423,15 +426,30 @@ class Predictions(OneOutputRelease):
                 bounds=self.output_bounds,
                 transform=self.transform,
             )
-        return self._new_numbers(*self._marginals(points.X, new_output=True))
+        return self._new_numbers(points.X, *self._marginals(points.X, new_output=True))
 
     def _new_counts(self, X: Array, exposure: Array) -> NewCounts:
         """Return new counts of given exposures."""
         assert isinstance(self.likelihood, CountLikelihood)
         return NewCounts(self.likelihood.predictive(self._mixture, X, exposure))
 
-    def _new_numbers(self, mean: Array, sd: Array) -> NewNumbers:
-        """Return new numbers of predictive distributions with given means and sds."""
+    def unknown_noise(self, X: Array, sd: Array) -> UnknownNoise | None:
+        """Return distributions of new numbers where no answer tells their noise; None elsewhere.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+        sd : array of shape (n,)
+            Of the predictive distributions of new numbers there, as they were asked.
+        """
+        if not self.noise_is_unknown:
+            return None
+        priors = self._mixture.priors
+        noise = sum(one.weight * one.prior.observation_noise(X) for one in priors)
+        return UnknownNoise(np.clip(noise / np.square(sd), 0.0, 1.0))
+
+    def _new_numbers(self, X: Array, mean: Array, sd: Array) -> NewNumbers:
+        """Return new numbers at X, of predictive distributions with given means and sds."""
         return NewNumbers(
             mean=mean,
             sd=sd,
@@ -439,6 +457,7 @@ class Predictions(OneOutputRelease):
             bounds=self.output_bounds,
             transform=self.transform,
             calibration=self.calibrated_by,
+            unknown=self.unknown_noise(X, sd),
             margins=self.margins,
         )
 

@@ -704,7 +704,8 @@ class Release(Predictions):
         points = np.vstack([one.strategy.X_query for one in self.measurements])
         mean, sd = self.predict(points, return_std=True)
         if self.likelihood.linear:
-            new_error = self._new_numbers(*self._marginals(points, new_output=True)).typical_error()
+            marginals = self._marginals(points, new_output=True)
+            new_error = self._new_numbers(points, *marginals).typical_error()
         else:
             _, new_sd = self.predict(points, return_std=True, new_output=True)
             new_error = mean_root(new_sd)
@@ -730,6 +731,17 @@ class Release(Predictions):
             or any(one.about_spread and one.noise_sd > 0 for one in self.measurements)
         )
 
+    @property
+    def noise_is_unknown(self) -> bool:
+        """Whether nobody gave the spread between people with equal inputs, and no answer tells it.
+
+        Intervals then allow for that (`cloakgp.release.unknown_noise`).
+        """
+        asked = self.is_calibrated or any(
+            one.about_spread and one.noise_sd > 0 for one in self.measurements
+        )
+        return self.likelihood.linear and self.learns_noise and not asked
+
     def _error_range(self, points: Array) -> ErrorRange | None:
         """Return between what the error of new outputs lies, where answers tell their spread."""
         if not self.likelihood.linear:
@@ -739,7 +751,7 @@ class Release(Predictions):
             self._mixture, chosen, return_std=False, return_cov=True, new_output=False
         )
         return error_range(
-            self._new_numbers(*self._marginals(chosen, new_output=True)),
+            self._new_numbers(chosen, *self._marginals(chosen, new_output=True)),
             covariance=np.asarray(covariance),
             log_noise=known_noise(self.measurements) if self.learns_noise else None,
             probability=LIKELY,

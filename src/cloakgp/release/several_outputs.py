@@ -137,6 +137,14 @@ class MultiOutputRelease(SavedRelease):
         return self.entries.insecure
 
     @property
+    def noise_is_unknown(self) -> bool:
+        """Whether nobody gave the spread between people with equal inputs, and no answer tells it.
+
+        Intervals then allow for that (`cloakgp.release.unknown_noise`).
+        """
+        return not self.is_calibrated and self.entries.noise_is_unknown
+
+    @property
     def is_calibrated(self) -> bool:
         """Whether intervals, quantiles and probabilities go by noisy counts of each output."""
         return bool(self.calibrations)
@@ -356,16 +364,23 @@ class MultiOutputRelease(SavedRelease):
     def _new_at(self, points: Points) -> list[NewNumbers]:
         """Return new outputs, one by one, at those points that lack nothing."""
         means, sds = self._marginals(points.X, new_output=True)
-        known = self.calibrated_by or (None,) * len(self.columns.bounds)
+        count = len(self.columns.bounds)
+        known = self.calibrated_by or (None,) * count
+        entries = as_entries(points.X, count=count)
+        # In the units of entries, as they are asked.
+        asked_sds = sds / self.units.widths
         return [
-            NewNumbers(mean=mean, sd=sd, declared=ends, bounds=ends, calibration=calibration)
-            for mean, sd, ends, calibration in zip(
-                means.T,
-                sds.T,
-                [(each.lo, each.hi) for each in self.columns.bounds],
-                known,
-                strict=True,
+            NewNumbers(
+                mean=means[:, place],
+                sd=sds[:, place],
+                declared=(each.lo, each.hi),
+                bounds=(each.lo, each.hi),
+                calibration=known[place],
+                unknown=self.entries.unknown_noise(entries[place::count], asked_sds[:, place])
+                if self.noise_is_unknown
+                else None,
             )
+            for place, each in enumerate(self.columns.bounds)
         ]
 
     def predict_frame(

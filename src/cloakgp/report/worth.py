@@ -11,6 +11,7 @@ from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
 from cloakgp.release.accuracy import LIKELY, Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
+from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.margins import Margins, noise_part
 from cloakgp.release.measurement import narrower_interval
 from cloakgp.report.clipped import band_facts, clipped_facts
@@ -31,6 +32,13 @@ OF_WHOLE_ROWS = (
 OF_COUNTS = (
     " Between what it lies is not known: how much more counts scatter than by chance was "
     "estimated, but not how well."
+)
+UNKNOWN_NOISE = Fact(
+    "intervals",
+    "no question asked how far values of people with equal inputs lie apart. Intervals, quantiles "
+    "and probabilities of a new person's own value allow for that: the spread may be twice or half "
+    "of what the typical error goes by (a factor of "
+    f"{amount(np.exp(LOG_NOISE_SD), 2)} either way in two cases of three, if the prior holds).",
 )
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
@@ -125,6 +133,8 @@ def accuracy_section(release: object) -> Section | None:
     if isinstance(release, MultiOutputRelease):
         for name, known in zip(release.names, release.calibrated_by, strict=False):
             facts.append(_calibration_fact(known, label=f"intervals of {name}"))
+        if release.noise_is_unknown:
+            facts.append(UNKNOWN_NOISE)
     return Section("Predictions", (*facts, BASIS))
 
 
@@ -229,6 +239,8 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
     """
     if release.margins is not None:
         return (_margin_fact(release.margins),)
+    if release.noise_is_unknown:
+        return (UNKNOWN_NOISE,)
     known = release.calibrated_by
     return () if known is None else (_calibration_fact(known, label="intervals"),)
 

@@ -97,6 +97,7 @@ INNER = {
     "quantiles": "quantiles",
     "counts": "counts",
     "calibration": "calibration",
+    "unknown_noise": "unknown_noise",
     "scatter": "scatter",
     "trend": "trend",
     "several": "output",

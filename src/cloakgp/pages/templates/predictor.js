@@ -342,15 +342,20 @@ export const predictor = (release) => {
     const low = Math.floor(place), share = place - low;
     return share ? curves[low].map((own, i) => (1 - share) * own + share * curves[low + 1][i]) : curves[low];
   };
+  const quantileOf = (below, probability) => {
+    let low = -38, high = 38;
+    while (below(low) > probability) low *= 2;
+    while (below(high) < probability) high *= 2;
+    for (let i = 0; i < 100; i++) {
+      const middle = (low + high) / 2;
+      if (below(middle) < probability) low = middle; else high = middle;
+    }
+    return (low + high) / 2;
+  };
   const normalQuantiles = new Map();
   const normalQuantile = (probability) => {
     if (!normalQuantiles.has(probability)) {
-      let low = -38, high = 38;
-      for (let i = 0; i < 100; i++) {
-        const middle = (low + high) / 2;
-        if (normal(middle) < probability) low = middle; else high = middle;
-      }
-      normalQuantiles.set(probability, (low + high) / 2);
+      normalQuantiles.set(probability, quantileOf(normal, probability));
     }
     return normalQuantiles.get(probability);
   };
@@ -367,7 +372,16 @@ export const predictor = (release) => {
         + Math.min(y - heights[0], 0) / first + Math.max(y - heights[last], 0) / end,
     };
   };
-  const steps = (mean, shares) => {
+  // Where no answer tells the noise of new outputs: a mixture of normal laws, see
+  // cloakgp/release/unknown_noise.py. How much of it lies below so many sds.
+  const unknown = release.unknown_noise;
+  const mixed = (sd, newSd) => {
+    const own = 1 - (sd / newSd) ** 2;
+    const scales = unknown.multiples.map((multiple) => Math.sqrt(1 + own * (multiple - 1)));
+    return (step) => unknown.shares.reduce((sum, share, i) => sum + share * normal(step / scales[i]), 0);
+  };
+  const steps = ({ mean, sd, newSd }, shares) => {
+    if (unknown) return shares.map((share) => quantileOf(mixed(sd, newSd), share));
     if (!calibration) return shares.map(normalQuantile);
     const below = curve(mean);
     return shares.map((share) => interpolated(share, below, calibration.grid));
@@ -484,7 +498,7 @@ export const predictor = (release) => {
       middle: within(mean),
       curve: [-1, 1].map((sign) => within(mean + sign * NORMAL_95 * sd)),
       // Margins of rows that were kept out are not told here.
-      person: release.margins ? null : steps(mean, tails).map((step) => within(mean + step * newSd)),
+      person: release.margins ? null : steps({ mean, sd, newSd }, tails).map((step) => within(mean + step * newSd)),
     };
   };
   const above = (values, threshold, exposure = 1) => {
@@ -496,7 +510,8 @@ export const predictor = (release) => {
     }
     if (threshold < lowest) return 1;
     if (threshold >= highest) return 0;
-    const { mean, newSd } = numbers(values), step = (forward(threshold) - mean) / newSd;
+    const { mean, sd, newSd } = numbers(values), step = (forward(threshold) - mean) / newSd;
+    if (unknown) return mixed(sd, newSd)(-step);
     if (!calibration) return normal(-step);
     const { grid } = calibration;
     if (step < grid[0]) return 1;
