@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from cloakgp.release.margins import Margins
     from cloakgp.release.unknown_noise import UnknownNoise
 
+# How much of the curve, or of new outputs, their limits hold.
+LIMITS = 0.95
+
 
 class NewOutputs(Protocol):
     """One new output at each of n points."""

@@ -15,6 +15,7 @@ from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.distribution_columns import DistributionColumns, quantile_column
 from cloakgp.release.measurement import Measurement, declared_bounds
 from cloakgp.release.new_outputs import (
+    LIMITS,
     NewCounts,
     NewNumbers,
     NewOutputs,
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 # Significant digits of what is shown of a spread.
 DIGITS = 3
-# Of the curve, or of new outputs, that limits hold.
-LIMITS = 0.95
 
 
 class Predictions(OneOutputRelease):

@@ -31,6 +31,7 @@ from cloakgp.release.io.bundle import Store
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.new_outputs import (
+    LIMITS,
     NewNumbers,
     central,
     check_probabilities,
@@ -395,7 +396,8 @@ class MultiOutputRelease(SavedRelease):
         """Predict every output at any inputs, as a table with the index of X.
 
         Of each output its name, with the mean, and behind that its sd and limits that hold the
-        curve with 95 % (height, height_sd, height_lower, height_upper), within the declared bounds.
+        curve with 95 %, or new outputs, as `predict_interval` has them (height, height_sd,
+        height_lower, height_upper), within the declared bounds.
         Behind all of these, what is asked about the distributions of new outputs, named as
         `Release.predict_frame` names it, behind the output's name: height_lo_90, height_above_180.
 
@@ -414,15 +416,19 @@ class MultiOutputRelease(SavedRelease):
         asked.check_outputs(self.names)
         points = points_of(self, X)
         mean, sd = self._marginals(points.X, new_output=new_output)
+        new_outputs = self._new_at(points) if asked or new_output else []
         columns = {}
         for place, (name, limits) in enumerate(zip(self.names, self.columns.bounds, strict=True)):
             middle, spread = mean[:, place], sd[:, place]
+            reach = NORMAL_95 * spread
+            ends = np.column_stack([limits.clip(middle - reach), limits.clip(middle + reach)])
+            if new_output:
+                ends = new_outputs[place].interval(LIMITS)
             columns[name] = limits.clip(middle)
             columns[f"{name}_sd"] = spread
-            columns[f"{name}_lower"] = limits.clip(middle - NORMAL_95 * spread)
-            columns[f"{name}_upper"] = limits.clip(middle + NORMAL_95 * spread)
+            columns[f"{name}_lower"], columns[f"{name}_upper"] = ends.T
         if asked:
-            for name, new in zip(self.names, self._new_at(points), strict=True):
+            for name, new in zip(self.names, new_outputs, strict=True):
                 columns |= asked.of(new, output=name)
         index = getattr(X, "index", None)
         return pd.DataFrame(
