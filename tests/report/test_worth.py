@@ -234,7 +234,7 @@ def test_where_most_values_are_equal_it_is_said_what_others_may_come_to():
     assert claimed.far == pytest.approx(100.0, rel=0.01)
     text = as_text([accuracy_section(release)], width=10_000)
     assert (
-        "(80 %, if the prior holds; of tables that were tried, in two of three), but for values "
+        "(80 %, if the prior holds; of tables that were tried, in seven of ten), but for values "
         "that were clipped, whose distance is not known." in text
     )
     assert "at the farther declared bound, it would be 100." in text
@@ -247,5 +247,5 @@ def test_ranges_held_as_often_as_is_said_on_tables_that_were_tried():
     ]
     place = summary["columns"].index("in range")
     shares = [float(row[place].rstrip("%")) / 100 for row in summary["rows"]]
-    assert HELD == "in two of three"
-    assert shares == pytest.approx([2 / 3] * len(shares), abs=0.08)
+    assert HELD == "in seven of ten"
+    assert shares == pytest.approx([0.7] * len(shares), abs=0.08)

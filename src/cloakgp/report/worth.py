@@ -21,7 +21,7 @@ from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95, amount
 
 # Of such ranges on tables that nobody chose (`python -m experiments claims`: claims-judged).
-HELD = "in two of three"
+HELD = "in seven of ten"
 # Of whole private rows, whose prior goes by noisy counts of the same rows: no truth can be drawn
 # from it before.
 OF_WHOLE_ROWS = (
