@@ -170,26 +170,32 @@ def run_posteriors(
 @app.command("chaos")
 def run_chaos(
     url: Annotated[
-        str, typer.Option(help="Where a ledger is made; a file in a temporary folder if not given.")
-    ] = "",
+        list[str] | None,
+        typer.Option(help="Where a ledger is made, each in turn; sqlite (default): a file."),
+    ] = None,
     charges: Annotated[int, typer.Option(min=1, help="To be tried.")] = 10_000,
     processes: Annotated[int, typer.Option(min=1, help="That charge at once.")] = 4,
     keep: Keep = None,
 ) -> None:
     """Charge one ledger from several processes that are killed, and compare with what they drew."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.setdefault(HOME, folder)
-        found = chaos.wreak(
-            url or f"{folder}/people.db",
-            charges=charges,
-            processes=processes,
-            folder=Path(folder),
-        )
-    for name, value in asdict(found).items():
-        console.print(f"{name:>10}  {value}")
-    if found.lost or found.spent > found.limit or not found.sound:
-        raise SystemExit("the ledger does not say what was drawn")
-    _keep(Table("A ledger under many processes", tuple(asdict(found)), [asdict(found)]), name=keep)
+    counts = []
+    for place in url or ("sqlite",):
+        with tempfile.TemporaryDirectory() as folder:
+            home = os.environ.setdefault(HOME, folder)
+            found = chaos.wreak(
+                f"{folder}/people.db" if place == "sqlite" else place,
+                charges=charges,
+                processes=processes,
+                folder=Path(folder),
+            )
+            if home == folder:
+                del os.environ[HOME]
+        for name, value in asdict(found).items():
+            console.print(f"{name:>10}  {value}")
+        if found.lost or found.spent > found.limit or not found.sound:
+            raise SystemExit("the ledger does not say what was drawn")
+        counts.append(found)
+    _keep(chaos.report(counts, processes=processes), name=keep)
 
 
 @app.command("service")
@@ -272,11 +278,12 @@ def run_scaling(
     _keep(scaling.report(found, folder=out, setting=_setting(limits)), name=keep)
 
 
-def _keep(table: Table, *, name: str | None) -> None:
-    """Keep a table under the name by which pages show it, if there is one."""
+def _keep(*tables: Table, name: str | None) -> None:
+    """Keep tables under the name by which pages show them, if there is one."""
     if name is not None:
         settings = shlex.join(["benchmarks", *sys.argv[1:]])
-        console.print(f"wrote {keep_tables([table.laid_out()], name=name, settings=settings)}")
+        laid_out = [each.laid_out() for each in tables]
+        console.print(f"wrote {keep_tables(laid_out, name=name, settings=settings)}")
 
 
 def _collect(rows: Iterable[dict[str, Cell]], *, said: Sequence[str]) -> list[dict[str, Cell]]:
