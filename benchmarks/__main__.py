@@ -19,6 +19,7 @@ from benchmarks import (
     chaos,
     growth,
     jobs,
+    passes,
     peers,
     posteriors,
     problems,
@@ -118,7 +119,8 @@ def run_solvers(
         ),
         said=("problem", "solver", "seconds", "log det", "mean square", "status"),
     )
-    _keep(solver_report.report(found, folder=out, setting=_setting(limits)), name=keep)
+    solver_report.report(found, folder=out, setting=_setting(limits))
+    _keep(*solver_report.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
 @app.command("jobs")
@@ -146,7 +148,8 @@ def run_jobs(
         ),
         said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
     )
-    _keep(jobs.report(found, folder=out, setting=_setting(limits)), name=keep)
+    jobs.report(found, folder=out, setting=_setting(limits))
+    _keep(*jobs.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
 @app.command("posteriors")
@@ -164,7 +167,8 @@ def run_posteriors(
         posteriors.compare_all(limits=limits, only=libraries),
         said=("problem", "library", "mean differs", "sd differs", "status"),
     )
-    _keep(posteriors.report(found, folder=out), name=keep)
+    posteriors.report(found, folder=out)
+    _keep(posteriors.table_for_pages(found), name=keep)
 
 
 @app.command("chaos")
@@ -206,15 +210,15 @@ def run_service(
     keep: Keep = None,
 ) -> None:
     """Ask a server for predictions as fast as it answers."""
-    from benchmarks.service import measure_all
+    from benchmarks import service
 
     loads = []
-    for found in measure_all(
+    for found in service.measure_all(
         rows=tuple(rows or (1, 100)), connections=tuple(connections or (1, 8)), seconds=seconds
     ):
-        loads.append(asdict(found))
-        console.print("  ".join(f"{name} {value}" for name, value in loads[-1].items()))
-    _keep(Table("Predictions of a service", tuple(loads[0]), loads), name=keep)
+        loads.append(found)
+        console.print("  ".join(f"{name} {value}" for name, value in asdict(found).items()))
+    _keep(service.report(loads, seconds=seconds), name=keep)
 
 
 @app.command("growth")
@@ -244,7 +248,8 @@ def run_growth(
         ),
         said=("rows", "criterion", "seconds", "peak MB", "RMSE", "status"),
     )
-    _keep(growth.report(found, folder=out, setting=_setting(limits)), name=keep)
+    growth.report(found, folder=out, setting=_setting(limits))
+    _keep(*growth.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
 @app.command("scaling")
@@ -275,7 +280,21 @@ def run_scaling(
         ),
         said=("along", *asdict(scaling.BASE), "seconds", "CPU seconds", "over the plain pass"),
     )
-    _keep(scaling.report(found, folder=out, setting=_setting(limits)), name=keep)
+    scaling.report(found, folder=out, setting=_setting(limits))
+    _keep(*scaling.tables_for_pages(found, setting=_setting(limits)), name=keep)
+
+
+@app.command("passes")
+def run_passes(
+    runs: Annotated[int, typer.Option(min=1, help="Whose medians are told.")] = 5,
+    keep: Keep = None,
+) -> None:
+    """Cost of what passes do to a chunk of rows, over that of the plain pass."""
+    found = []
+    for ratios in passes.measure_all(runs=runs):
+        found.append(ratios)
+        console.print("  ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()))
+    _keep(passes.report(found), name=keep)
 
 
 def _keep(*tables: Table, name: str | None) -> None:

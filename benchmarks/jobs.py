@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from benchmarks import peers, processes
 from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
-from benchmarks.tables import Cell, Table
+from benchmarks.tables import Cell, Table, for_page
 from benchmarks.workloads import EPSILON, Job
 from cloakgp.utils.arrays import Array
 
@@ -232,6 +232,34 @@ def rmse_by_draw(predictions: Array, truth: Array) -> Array:
     """
     errors: Array = np.sqrt(np.square(predictions - truth).mean(axis=1))
     return errors
+
+
+def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> list[Table]:
+    """Return a table for every job.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `measure_all`.
+    setting : str
+        Where it was measured, for the titles.
+    """
+    tables = []
+    for job in dict.fromkeys(row["job"] for row in rows):
+        of_job = [{**row, "failed": processes.failure(row)} for row in rows if row["job"] == job]
+        heads = {
+            "method": "method",
+            "guarantee": "guarantee",
+            "settings": "settings",
+            "draws": "draws",
+            f"RMSE, {of_job[0]['unit']}".removesuffix(", "): "RMSE",
+            "sd over draws": "sd over draws",
+            "CPU seconds a fit": "cpu per fit",
+            "failed": "failed",
+        }
+        title = f"{job}, {of_job[0]['training rows']:,} rows to fit; {setting}"
+        tables.append(for_page(title, of_job, heads))
+    return tables
 
 
 def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:
