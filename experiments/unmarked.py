@@ -65,7 +65,6 @@ OPEN: Mapping[str, str] = MappingProxyType(
         "kung2018, capacity, coverage",
         "docs/many-rows.md": "python -m benchmarks scaling; tests/benchmarks/test_ratios.py",
         "docs/noise.md": "python -m experiments noises, randomised-labels",
-        "docs/operating.md": "python -m benchmarks service",
     }
 )
 
