@@ -63,7 +63,6 @@ OPEN: Mapping[str, str] = MappingProxyType(
         "docs/benchmarks.md": "python -m benchmarks solvers, jobs, growth, scaling, posteriors",
         "docs/default-prior.md": "python -m experiments adaptive, priors, learning-or-selection, "
         "kung2018, capacity, coverage",
-        "docs/many-rows.md": "python -m benchmarks scaling; tests/benchmarks/test_ratios.py",
         "docs/noise.md": "python -m experiments noises, randomised-labels",
     }
 )
