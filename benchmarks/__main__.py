@@ -133,6 +133,7 @@ def run_jobs(
     memory: Memory = 12,
     draws: Draws = 5,
     resume: Resume = False,
+    only: Only = None,
     on: Where = None,
     keep: Keep = None,
 ) -> None:
@@ -145,6 +146,7 @@ def run_jobs(
             limits=limits,
             store=Store(out / "measurements" / "jobs", resume=resume),
             own_only=small,
+            only=only or ("",),
         ),
         said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
     )

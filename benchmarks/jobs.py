@@ -134,7 +134,13 @@ def methods_for(job: Job) -> list[Method]:
 
 
 def measure_all(
-    jobs: Iterable[Job], *, draws: int, limits: Limits, store: Store, own_only: bool = False
+    jobs: Iterable[Job],
+    *,
+    draws: int,
+    limits: Limits,
+    store: Store,
+    own_only: bool = False,
+    only: Sequence[str] = ("",),
 ) -> Iterator[dict[str, Cell]]:
     """Yield a row for every job and method.
 
@@ -148,11 +154,15 @@ def measure_all(
     store : Store
     own_only : bool
         Leave out what needs another package's environment.
+    only : sequence of str
+        Leave out what has none of these in its name.
     """
     for job in jobs:
         ours: float | None = None
         for method in methods_for(job):
             if own_only and method.peer != peers.OURSELVES:
+                continue
+            if not any(part in method.name for part in only):
                 continue
             measure = partial(_run, job, method, draws=draws, limits=limits)
             outcome = store.get(f"{job.name} {method.name}", measure)

@@ -60,6 +60,11 @@ def test_our_methods_run_and_others_are_said_not_to_be_installed(measured, tmp_p
     exact = by_method["scikit-learn GP, not private"]
     assert (exact["draws"], exact["guarantee"]) == (1, "none")
     assert exact["RMSE"] < 0.2
+    store = Store(measured / "jobs", resume=True)
+    some = jobs.measure_all([job], limits=limits, store=store, draws=2, only=["histogram", "dp4gp"])
+    assert [row["method"] for row in some] == [
+        "dp4gp, standard", "histogram, laplace noise", "histogram, gaussian noise",
+    ]  # fmt: skip
     jobs.report(rows, folder=tmp_path, setting="here")
     assert (tmp_path / "jobs.png").read_bytes().startswith(b"\x89PNG")
     assert "not installed" in (tmp_path / "jobs.md").read_text(encoding="utf-8")
