@@ -62,7 +62,6 @@ OPEN: Mapping[str, str] = MappingProxyType(
         "docs/adaptive.md": "python -m experiments adaptive, interval, bands, small-group, claims",
         "docs/default-prior.md": "python -m experiments adaptive, priors, learning-or-selection, "
         "kung2018, capacity, coverage",
-        "docs/noise.md": "python -m experiments noises, randomised-labels",
     }
 )
 
