@@ -19,6 +19,7 @@ from benchmarks import (
     chaos,
     growth,
     jobs,
+    passes,
     peers,
     posteriors,
     problems,
@@ -118,7 +119,8 @@ def run_solvers(
         ),
         said=("problem", "solver", "seconds", "log det", "mean square", "status"),
     )
-    _keep(solver_report.report(found, folder=out, setting=_setting(limits)), name=keep)
+    solver_report.report(found, folder=out, setting=_setting(limits))
+    _keep(*solver_report.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
 @app.command("jobs")
@@ -131,6 +133,7 @@ def run_jobs(
     memory: Memory = 12,
     draws: Draws = 5,
     resume: Resume = False,
+    only: Only = None,
     on: Where = None,
     keep: Keep = None,
 ) -> None:
@@ -143,10 +146,12 @@ def run_jobs(
             limits=limits,
             store=Store(out / "measurements" / "jobs", resume=resume),
             own_only=small,
+            only=only or ("",),
         ),
         said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
     )
-    _keep(jobs.report(found, folder=out, setting=_setting(limits)), name=keep)
+    jobs.report(found, folder=out, setting=_setting(limits))
+    _keep(*jobs.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
 @app.command("posteriors")
@@ -164,32 +169,39 @@ def run_posteriors(
         posteriors.compare_all(limits=limits, only=libraries),
         said=("problem", "library", "mean differs", "sd differs", "status"),
     )
-    _keep(posteriors.report(found, folder=out), name=keep)
+    posteriors.report(found, folder=out)
+    _keep(posteriors.table_for_pages(found), name=keep)
 
 
 @app.command("chaos")
 def run_chaos(
     url: Annotated[
-        str, typer.Option(help="Where a ledger is made; a file in a temporary folder if not given.")
-    ] = "",
+        list[str] | None,
+        typer.Option(help="Where a ledger is made, each in turn; sqlite (default): a file."),
+    ] = None,
     charges: Annotated[int, typer.Option(min=1, help="To be tried.")] = 10_000,
     processes: Annotated[int, typer.Option(min=1, help="That charge at once.")] = 4,
     keep: Keep = None,
 ) -> None:
     """Charge one ledger from several processes that are killed, and compare with what they drew."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.setdefault(HOME, folder)
-        found = chaos.wreak(
-            url or f"{folder}/people.db",
-            charges=charges,
-            processes=processes,
-            folder=Path(folder),
-        )
-    for name, value in asdict(found).items():
-        console.print(f"{name:>10}  {value}")
-    if found.lost or found.spent > found.limit or not found.sound:
-        raise SystemExit("the ledger does not say what was drawn")
-    _keep(Table("A ledger under many processes", tuple(asdict(found)), [asdict(found)]), name=keep)
+    counts = []
+    for place in url or ("sqlite",):
+        with tempfile.TemporaryDirectory() as folder:
+            home = os.environ.setdefault(HOME, folder)
+            found = chaos.wreak(
+                f"{folder}/people.db" if place == "sqlite" else place,
+                charges=charges,
+                processes=processes,
+                folder=Path(folder),
+            )
+            if home == folder:
+                del os.environ[HOME]
+        for name, value in asdict(found).items():
+            console.print(f"{name:>10}  {value}")
+        if found.lost or found.spent > found.limit or not found.sound:
+            raise SystemExit("the ledger does not say what was drawn")
+        counts.append(found)
+    _keep(chaos.report(counts, processes=processes), name=keep)
 
 
 @app.command("service")
@@ -200,15 +212,15 @@ def run_service(
     keep: Keep = None,
 ) -> None:
     """Ask a server for predictions as fast as it answers."""
-    from benchmarks.service import measure_all
+    from benchmarks import service
 
     loads = []
-    for found in measure_all(
+    for found in service.measure_all(
         rows=tuple(rows or (1, 100)), connections=tuple(connections or (1, 8)), seconds=seconds
     ):
-        loads.append(asdict(found))
-        console.print("  ".join(f"{name} {value}" for name, value in loads[-1].items()))
-    _keep(Table("Predictions of a service", tuple(loads[0]), loads), name=keep)
+        loads.append(found)
+        console.print("  ".join(f"{name} {value}" for name, value in asdict(found).items()))
+    _keep(service.report(loads, seconds=seconds), name=keep)
 
 
 @app.command("growth")
@@ -238,7 +250,8 @@ def run_growth(
         ),
         said=("rows", "criterion", "seconds", "peak MB", "RMSE", "status"),
     )
-    _keep(growth.report(found, folder=out, setting=_setting(limits)), name=keep)
+    growth.report(found, folder=out, setting=_setting(limits))
+    _keep(*growth.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
 @app.command("scaling")
@@ -269,14 +282,29 @@ def run_scaling(
         ),
         said=("along", *asdict(scaling.BASE), "seconds", "CPU seconds", "over the plain pass"),
     )
-    _keep(scaling.report(found, folder=out, setting=_setting(limits)), name=keep)
+    scaling.report(found, folder=out, setting=_setting(limits))
+    _keep(*scaling.tables_for_pages(found, setting=_setting(limits)), name=keep)
 
 
-def _keep(table: Table, *, name: str | None) -> None:
-    """Keep a table under the name by which pages show it, if there is one."""
+@app.command("passes")
+def run_passes(
+    runs: Annotated[int, typer.Option(min=1, help="Whose medians are told.")] = 5,
+    keep: Keep = None,
+) -> None:
+    """Cost of what passes do to a chunk of rows, over that of the plain pass."""
+    found = []
+    for ratios in passes.measure_all(runs=runs):
+        found.append(ratios)
+        console.print("  ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()))
+    _keep(passes.report(found), name=keep)
+
+
+def _keep(*tables: Table, name: str | None) -> None:
+    """Keep tables under the name by which pages show them, if there is one."""
     if name is not None:
         settings = shlex.join(["benchmarks", *sys.argv[1:]])
-        console.print(f"wrote {keep_tables([table.laid_out()], name=name, settings=settings)}")
+        laid_out = [each.laid_out() for each in tables]
+        console.print(f"wrote {keep_tables(laid_out, name=name, settings=settings)}")
 
 
 def _collect(rows: Iterable[dict[str, Cell]], *, said: Sequence[str]) -> list[dict[str, Cell]]:

@@ -15,7 +15,7 @@ import resource
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
@@ -26,6 +26,7 @@ from typing import BinaryIO
 
 import sqlalchemy as sa
 
+from benchmarks.tables import Cell, Table
 from cloakgp.ledger import Ledger, LedgerError, LimitError, chain, projection
 from cloakgp.ledger.accounts import Account
 from cloakgp.ledger.database import TableStore
@@ -33,6 +34,7 @@ from cloakgp.privacy.filters import LARGEST_LIMIT, Amount, filter_of
 from cloakgp.privacy.spending import Cost, Spender
 
 NAME, DELTA = "people", 1e-6
+DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 MU = 0.01
 # Of all charges, so many fit within the limit: the rest must be refused.
 ROOM = 0.6
@@ -54,6 +56,8 @@ class Count:
 
     Attributes
     ----------
+    database : str
+        SQLite or PostgreSQL.
     attempts : int
         Charges that were tried.
     drawn : int
@@ -75,6 +79,7 @@ class Count:
     seconds : float
     """
 
+    database: str
     attempts: int
     drawn: int
     refused: int
@@ -88,6 +93,36 @@ class Count:
     limit: float
     sound: bool
     seconds: float
+
+
+def report(found: Sequence[Count], *, processes: int) -> Table:
+    """Lay out what was found in one run of each database, a column each.
+
+    Parameters
+    ----------
+    found : sequence of Count
+    processes : int
+        That charged at once.
+    """
+    said: dict[str, list[Cell]] = {
+        "charges tried": [each.attempts for each in found],
+        "draws in the journals": [each.drawn for each in found],
+        "refused at the limit": [each.refused for each in found],
+        "processes killed": [each.kills for each in found],
+        "connections broken": [each.breaks for each in found],
+        "charges tried on a full disk": [each.full for each in found],
+        "calls that heard of a database that failed": [each.failed for each in found],
+        "left open, and counted": [each.unfinished for each in found],
+        "draws that no charge counts for": [each.lost for each in found],
+        f"the limit: ε, at δ = {DELTA:g}": [f"{each.limit:.5f}" for each in found],
+        "the ε of all, as if prices had been fixed beforehand": [
+            f"{each.spent:.5f}" for each in found
+        ],
+        "the audit finds": ["nothing" if each.sound else "errors" for each in found],
+    }
+    names = [each.database for each in found]
+    rows = [{"": name} | dict(zip(names, cells, strict=True)) for name, cells in said.items()]
+    return Table(f"Charges by {processes} processes, one run each", ("", *names), rows)
 
 
 def wreak(url: str, *, charges: int, processes: int, folder: Path, seed: int = 1) -> Count:
@@ -284,6 +319,7 @@ def _compared(
                 counted = Amount() if row is None else projection.counted(row)
                 lost += counted.gaussian < Amount.of(cost()).gaussian
     return Count(
+        database=DATABASES[ledger.database.url.get_backend_name()],
         attempts=kinds["tried"],
         drawn=kinds["drawn"],
         refused=kinds["refused"],

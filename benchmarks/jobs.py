@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from benchmarks import peers, processes
 from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
-from benchmarks.tables import Cell, Table
+from benchmarks.tables import Cell, Table, for_page
 from benchmarks.workloads import EPSILON, Job
 from cloakgp.utils.arrays import Array
 
@@ -134,7 +134,13 @@ def methods_for(job: Job) -> list[Method]:
 
 
 def measure_all(
-    jobs: Iterable[Job], *, draws: int, limits: Limits, store: Store, own_only: bool = False
+    jobs: Iterable[Job],
+    *,
+    draws: int,
+    limits: Limits,
+    store: Store,
+    own_only: bool = False,
+    only: Sequence[str] = ("",),
 ) -> Iterator[dict[str, Cell]]:
     """Yield a row for every job and method.
 
@@ -148,11 +154,15 @@ def measure_all(
     store : Store
     own_only : bool
         Leave out what needs another package's environment.
+    only : sequence of str
+        Leave out what has none of these in its name.
     """
     for job in jobs:
         ours: float | None = None
         for method in methods_for(job):
             if own_only and method.peer != peers.OURSELVES:
+                continue
+            if not any(part in method.name for part in only):
                 continue
             measure = partial(_run, job, method, draws=draws, limits=limits)
             outcome = store.get(f"{job.name} {method.name}", measure)
@@ -232,6 +242,34 @@ def rmse_by_draw(predictions: Array, truth: Array) -> Array:
     """
     errors: Array = np.sqrt(np.square(predictions - truth).mean(axis=1))
     return errors
+
+
+def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> list[Table]:
+    """Return a table for every job.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `measure_all`.
+    setting : str
+        Where it was measured, for the titles.
+    """
+    tables = []
+    for job in dict.fromkeys(row["job"] for row in rows):
+        of_job = [{**row, "failed": processes.failure(row)} for row in rows if row["job"] == job]
+        heads = {
+            "method": "method",
+            "guarantee": "guarantee",
+            "settings": "settings",
+            "draws": "draws",
+            f"RMSE, {of_job[0]['unit']}".removesuffix(", "): "RMSE",
+            "sd over draws": "sd over draws",
+            "CPU seconds a fit": "cpu per fit",
+            "failed": "failed",
+        }
+        title = f"{job}, {of_job[0]['training rows']:,} rows to fit; {setting}"
+        tables.append(for_page(title, of_job, heads))
+    return tables
 
 
 def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:

@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from benchmarks import peers, processes
-from benchmarks.processes import Limits, Outcome
-from benchmarks.tables import Cell, Table
+from benchmarks.processes import OK, Limits, Outcome
+from benchmarks.tables import Cell, Table, for_page
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
@@ -184,6 +184,37 @@ def compare_all(*, limits: Limits, only: Sequence[str] = ()) -> Iterator[dict[st
     for problem in all_problems():
         for library in only or LIBRARIES:
             yield compare(problem, library, limits=limits)
+
+
+def table_for_pages(found: Sequence[Mapping[str, Cell]]) -> Table:
+    """Return the largest differences over kernels, of each library and model.
+
+    Parameters
+    ----------
+    found : sequence of mapping
+        Of `compare_all`.
+    """
+    groups: dict[tuple[str, str], list[Mapping[str, Cell]]] = {}
+    for row in found:
+        model = str(row["problem"]).rpartition(", ")[2]
+        groups.setdefault((str(row["library"]), model), []).append(row)
+    rows: list[dict[str, Cell]] = [
+        {
+            "library": library,
+            "model": model.upper() if model != "exact" else model,
+            "kernels": len(of_group),
+            "means, in sds of the outputs": max(_numbers(of_group, "mean differs"), default=None),
+            "sds, relative": max(_numbers(of_group, "sd differs"), default=None),
+            "failed": sum(row["status"] != OK for row in of_group) or None,
+        }
+        for (library, model), of_group in groups.items()
+    ]
+    title = "Largest differences of posteriors of the latent function from ours"
+    return for_page(title, rows, {column: column for column in rows[0]})
+
+
+def _numbers(rows: Sequence[Mapping[str, Cell]], column: str) -> list[float]:
+    return [float(row[column] or 0.0) for row in rows if column in row]
 
 
 def report(found: Sequence[Mapping[str, Cell]], *, folder: Path) -> Table:

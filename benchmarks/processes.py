@@ -65,6 +65,17 @@ class Outcome:
         return f"{self.status}: {self.reason}" if self.reason else self.status
 
 
+def failure(row: Mapping[str, str | float | None]) -> str | float | None:
+    """Return what the row of an outcome says of why it has no figures; None if it has.
+
+    Examples
+    --------
+    >>> failure({"status": "ok"}), failure({"status": "failed: exit code 1"})
+    (None, 'failed: exit code 1')
+    """
+    return None if row["status"] == OK else row["status"]
+
+
 def environment(threads: int) -> dict[str, str]:
     """Return the variables that hold numerical libraries to so many threads."""
     count = str(threads)

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import peers, plots
-from benchmarks.processes import OK, Limits, Outcome, run
+from benchmarks.processes import OK, Limits, Outcome, failure, run
 from benchmarks.store import Store
-from benchmarks.tables import Cell, Table
+from benchmarks.tables import Cell, Table, for_page
 
 RUNNER = peers.RUNNERS / "cloakgp_scaling.py"
 FIT, LIMIT = "cloakgp: fit", "the plain pass"
@@ -72,6 +72,13 @@ class Size:
 
 
 BASE = Size()
+SIZES = {
+    "rows": "rows",
+    "inputs": "inputs",
+    "inducing": "inducing inputs",
+    "points": "query points",
+    "workers": "workers",
+}
 SMALL = Size(rows=6_000, inputs=2, inducing=10, points=10)
 ALONG: dict[str, tuple[int, ...]] = {
     "rows": (10_000, 100_000, 1_000_000),
@@ -145,6 +152,41 @@ def _waiting(found: Mapping[str, float], within: str, size: Size) -> float | Non
     if not size.workers:
         return None
     return 1.0 - found["task_seconds"] / (found[within] * size.workers)
+
+
+def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> list[Table]:
+    """Return a table for every size that was varied, with what is the same in all its rows said.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `measure_all`.
+    setting : str
+        Where it was measured, for the titles.
+    """
+    tables = []
+    for axis in dict.fromkeys(str(row["along"]) for row in rows):
+        of_axis = [row for row in rows if row["along"] == axis]
+        same = [
+            f"{of_axis[0][name]:,} {words}"
+            for name, words in SIZES.items()
+            if name != axis and of_axis[0][name]
+        ]
+        heads = {
+            SIZES[axis]: "size",
+            "CPU seconds": "CPU seconds",
+            "over the plain pass": "over the plain pass",
+            "peak MB": "peak MB",
+            "file MB": "file MB",
+            "certified gap": "gap",
+            "waiting": "waiting",
+            "waiting in passes": "waiting in passes",
+            "failed": "failed",
+        }
+        sized = [{**row, "size": f"{row[axis]:,}", "failed": failure(row)} for row in of_axis]
+        title = f"One fit by the number of {SIZES[axis]}: {', '.join(same)}; {setting}"
+        tables.append(for_page(title, sized, heads))
+    return tables
 
 
 def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:

@@ -15,10 +15,10 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,6 +26,7 @@ from pathlib import Path
 import httpx
 import psutil
 
+from benchmarks.tables import Table, for_page
 from cloakgp.client import Client
 from cloakgp.ledger.engines import HOME
 from cloakgp.service.access import Role
@@ -98,6 +99,30 @@ def measure_all(
                 found = ask(path, token, body, connections=many, seconds=seconds)
                 each = (_cpu(server) - before) / (found.per_second * seconds)
                 yield replace(found, rows=count, cpu_ms=round(1e3 * each, 2))
+
+
+def report(loads: Sequence[Load], *, seconds: float) -> Table:
+    """Lay out what was measured, for a page.
+
+    Parameters
+    ----------
+    loads : sequence of Load
+        Of `measure_all`.
+    seconds : float
+        For each.
+    """
+    tools = " and ".join(sorted({load.by for load in loads}))
+    title = f"Predictions of one server process, asked by {tools} for {seconds:g} s each"
+    heads = {
+        "rows of a request": "rows",
+        "connections": "connections",
+        "requests a second": "per_second",
+        "median, ms": "median_ms",
+        "99th percentile, ms": "slowest_ms",
+        "server's CPU time, ms a request": "cpu_ms",
+        "failed": "failed",
+    }
+    return for_page(title, [asdict(load) for load in loads], heads)
 
 
 @contextmanager

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import plots
+from benchmarks.processes import failure
 from benchmarks.solvers import DP4GP_DEFAULT, OURS, figure, is_measured, is_shortened
-from benchmarks.tables import Cell, Table
+from benchmarks.tables import Cell, Table, for_page
 
 COLUMNS = (
     "problem", "family", "N", "P", "rank", "solver", "criterion", "settings", "seconds", "runs",
@@ -86,6 +87,59 @@ def claims(rows: Sequence[Mapping[str, Cell]]) -> Table:
             "with less mean squared noise. All are factors, but that log det is a difference.",
         ),
     )
+
+
+def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> list[Table]:
+    """Return a table for every problem, whose measures are our solvers with the default gap.
+
+    Volumes are compared with `logdet` and mean squares with `trace`, whatever was minimised.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `benchmarks.solvers.measure_all`.
+    setting : str
+        Where it was measured, for the titles.
+    """
+    heads = {
+        "solver": "solver",
+        "settings": "settings",
+        "runs": "runs",
+        "CPU seconds": "cpu seconds",
+        "log det above `logdet`": "volume",
+        "mean square over `trace`": "noise",
+        "failed": "failed",
+    }
+    tables = []
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        of_problem = [row for row in rows if row["problem"] == problem]
+        logdet, trace = (
+            next(row for row in of_problem if row["solver"] == our.name) for our in OURS
+        )
+        compared = [
+            {
+                **row,
+                "failed": failure(row),
+                "volume": _difference(row, logdet),
+                "noise": _ratio(row, trace),
+            }
+            for row in of_problem
+        ]
+        title = f"Solvers on the same cloaking matrix, {problem} ({setting})"
+        tables.append(for_page(title, compared, heads))
+    return tables
+
+
+def _difference(row: Mapping[str, Cell], logdet: Mapping[str, Cell]) -> str | None:
+    if not is_measured(row) or not is_measured(logdet):
+        return None
+    return f"{figure(row, 'log det') - figure(logdet, 'log det'):.1g}"
+
+
+def _ratio(row: Mapping[str, Cell], trace: Mapping[str, Cell]) -> str | None:
+    if not is_measured(row) or not is_measured(trace):
+        return None
+    return f"{figure(row, 'mean square') / figure(trace, 'mean square'):.3f}"
 
 
 def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:

@@ -89,6 +89,30 @@ class Table:
         (folder / f"{stem}.md").write_text(self.markdown(), encoding="utf-8")
 
 
+def for_page(title: str, rows: Sequence[Mapping[str, Cell]], heads: Mapping[str, str]) -> Table:
+    """Return a table for a page, which is narrow: some columns, under heads to read.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of mapping of column to cell
+    heads : mapping of head to column
+        Those without a cell in any row are left out.
+
+    Examples
+    --------
+    >>> for_page("t", [{"a": 1, "b": None}], {"first": "a", "second": "b"}).columns
+    ('first',)
+    """
+    filled = {
+        head: column
+        for head, column in heads.items()
+        if any(row.get(column) is not None for row in rows)
+    }
+    renamed = [{head: row.get(column) for head, column in filled.items()} for row in rows]
+    return Table(title, tuple(filled), renamed)
+
+
 def shown(cell: Cell) -> str:
     """Return a cell for reading: three significant digits, and no exponent where none is needed.
 

@@ -60,13 +60,8 @@ DECIMAL = re.compile(r"(?<![\w.,⁻])[−+-]?\d*\.\d+")
 OPEN: Mapping[str, str] = MappingProxyType(
     {
         "docs/adaptive.md": "python -m experiments adaptive, interval, bands, small-group, claims",
-        "docs/benchmarks.md": "python -m benchmarks solvers, jobs, growth, scaling, posteriors",
         "docs/default-prior.md": "python -m experiments adaptive, priors, learning-or-selection, "
         "kung2018, capacity, coverage",
-        "docs/ledger.md": "python -m benchmarks chaos",
-        "docs/many-rows.md": "python -m benchmarks scaling; tests/benchmarks/test_ratios.py",
-        "docs/noise.md": "python -m experiments noises, randomised-labels",
-        "docs/operating.md": "python -m benchmarks service",
     }
 )
 

@@ -62,3 +62,5 @@ def test_a_run_that_fails_when_files_are_written_says_so(tmp_path, monkeypatch):
     )
     assert row["status"] == "failed: exit code 1: ValueError"
     assert "seconds" not in row
+    [table] = growth.tables_for_pages([row], setting="a test")
+    assert table.rows == [{"rows": "300", "failed": "failed: exit code 1: ValueError"}]

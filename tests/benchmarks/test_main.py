@@ -3,7 +3,18 @@ import importlib
 
 import pytest
 
-MODULES = ("jobs", "noise", "peers", "plots", "problems", "solvers", "store", "tables", "workloads")
+MODULES = (
+    "jobs",
+    "noise",
+    "peers",
+    "plots",
+    "problems",
+    "processes",
+    "solvers",
+    "store",
+    "tables",
+    "workloads",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

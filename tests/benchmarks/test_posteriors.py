@@ -50,6 +50,31 @@ def test_what_differs_is_told(answering, shift, stretch):
     assert (row["library"], row["inducing"]) == ("GPy 9", posteriors.INDUCING)
 
 
+def test_a_page_has_the_largest_difference_of_each_library_and_model():
+    rows = [
+        {
+            "problem": f"{kernel}, {model}",
+            "library": "GPy 9",
+            "mean differs": mean,
+            "sd differs": sd,
+        }
+        | {"status": "ok"}
+        for kernel, model, mean, sd in (
+            ("RBF", "fitc", 1e-6, 3e-6),
+            ("RBF, a lengthscale each", "fitc", 2e-6, 1e-6),
+            ("RBF", "exact", 0.0, 1e-9),
+        )
+    ] + [{"problem": "RBF, dtc", "library": "GPy", "status": "failed"}]
+    table = posteriors.table_for_pages(rows)
+    assert [(row["library"], row["model"], row["kernels"]) for row in table.rows] == [
+        ("GPy 9", "FITC", 2), ("GPy 9", "exact", 1), ("GPy", "DTC", 1),
+    ]  # fmt: skip
+    means = [row["means, in sds of the outputs"] for row in table.rows]
+    assert means == [2e-6, 0.0, None]
+    assert [row["sds, relative"] for row in table.rows] == [3e-6, 1e-9, None]
+    assert [row["failed"] for row in table.rows] == [None, None, 1]
+
+
 def test_a_library_that_fails_is_said_to(answering, tmp_path):
     answering(Outcome("failed", "exit code 1"))
     rows = list(posteriors.compare_all(limits=LIMITS, only=["GPflow"]))

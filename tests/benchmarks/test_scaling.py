@@ -44,6 +44,32 @@ def test_waiting_is_the_time_of_workers_that_is_not_in_tasks(tmp_path, monkeypat
     assert rows[1]["waiting in passes"] == pytest.approx(1 - 7.5 / 16)
     assert [row["over the plain pass"] for row in rows] == [4.0] * 3
     assert rows[0]["µs a prediction"] == pytest.approx(100.0)
+    [table] = scaling.tables_for_pages(rows, setting="a test")
+    assert table.title == (
+        "One fit by the number of workers: 6,000 rows, 2 inputs, 10 inducing inputs, "
+        "10 query points; a test"
+    )
+    assert table.rows[0] == {
+        "workers": "1",
+        "CPU seconds": 16.0,
+        "over the plain pass": 4.0,
+        "peak MB": 300.0,
+        "file MB": 1.0,
+        "certified gap": 0.0,
+        "waiting": pytest.approx(0.25),
+        "waiting in passes": pytest.approx(1 - 7.5 / 8),
+    }
+
+
+def test_every_size_that_is_varied_has_a_table_for_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr(scaling, "run", lambda *_, **__: Outcome(FAILED, "a reason"))
+    monkeypatch.setattr(scaling, "SMALL_ALONG", {"rows": (10, 20_000), "inducing": (5,)})
+    tables = scaling.tables_for_pages(rows_of(Store(tmp_path / "kept")), setting="a test")
+    assert [table.columns for table in tables] == [
+        ("rows", "failed"),
+        ("inducing inputs", "failed"),
+    ]
+    assert [row["rows"] for row in tables[0].rows] == ["10", "20,000"]
 
 
 def task(key, *compute):

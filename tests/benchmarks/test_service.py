@@ -19,3 +19,8 @@ def test_a_server_is_measured(tool, monkeypatch):
     assert found.per_second > 1
     assert 0 < found.median_ms <= found.slowest_ms
     assert found.cpu_ms > 0
+    table = service.report([found], seconds=1)
+    assert tool in table.title
+    [row] = table.rows
+    assert row["server's CPU time, ms a request"] == found.cpu_ms
+    assert len(table.columns) <= 8

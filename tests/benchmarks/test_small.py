@@ -60,9 +60,20 @@ def test_our_methods_run_and_others_are_said_not_to_be_installed(measured, tmp_p
     exact = by_method["scikit-learn GP, not private"]
     assert (exact["draws"], exact["guarantee"]) == (1, "none")
     assert exact["RMSE"] < 0.2
+    store = Store(measured / "jobs", resume=True)
+    some = jobs.measure_all([job], limits=limits, store=store, draws=2, only=["histogram", "dp4gp"])
+    assert [row["method"] for row in some] == [
+        "dp4gp, standard", "histogram, laplace noise", "histogram, gaussian noise",
+    ]  # fmt: skip
     jobs.report(rows, folder=tmp_path, setting="here")
     assert (tmp_path / "jobs.png").read_bytes().startswith(b"\x89PNG")
     assert "not installed" in (tmp_path / "jobs.md").read_text(encoding="utf-8")
+    [table] = jobs.tables_for_pages(rows, setting="here")
+    assert table.title == "artificial, 30 rows to fit; here"
+    shown = {row["method"]: row for row in table.rows}
+    assert shown["cloakgp, defaults"]["RMSE"] == ours["RMSE"]
+    assert shown["cloakgp, defaults"]["CPU seconds a fit"] == ours["cpu per fit"]
+    assert shown["dp4gp, standard"]["failed"] == "not installed"
 
 
 @pytest.mark.parametrize("criterion", ["bayes", "trace"])
@@ -90,6 +101,12 @@ def test_growth_with_rows_is_measured(criterion, measured, tmp_path, monkeypatch
     assert 0 <= row["gap"] < 0.5
     growth.report([row], folder=tmp_path, setting="a test")
     assert (tmp_path / "growth.png").stat().st_size > 5_000
+    [table] = growth.tables_for_pages([row], setting="a test")
+    [shown] = table.rows
+    assert (shown["rows"], shown["peak MB"]) == ("6,000", row["peak MB"])
+    assert shown["CPU µs a row"] == pytest.approx(1e6 * row["cpu seconds"] / 6000)
+    assert "failed" not in table.columns
+    assert criterion in table.title
     assert f"| 6000 | 1 | {criterion} |" in (tmp_path / "growth.md").read_text(encoding="utf-8")
 
 

@@ -123,6 +123,28 @@ def test_claims_are_judged_by_what_was_measured(
         assert rows[-1]["time / ours"] is None
 
 
+def test_a_page_compares_volumes_with_logdet_and_mean_squares_with_trace(measure, answers):
+    def outcome(runner):
+        if runner.startswith("dp4gp"):
+            return Outcome(processes.LIMIT, "600 s")
+        weights = np.array([0.9, 0.3]) if runner.startswith("cvxpy") else np.ones(2)
+        return outcome_of(2.0, weights)
+
+    answers(outcome)
+    theirs = (solvers.DP4GP_DEFAULT, solvers.cvxpy("SCS", "logdet"))
+    rows = measure([Problem("made", np.eye(2))], [*solvers.OURS, *theirs])
+    [table] = solver_report.tables_for_pages(rows, setting="a test")
+    by_solver = {row["solver"]: row for row in table.rows}
+    assert by_solver["cloakgp trace"]["mean square over `trace`"] == "1.000"
+    assert by_solver["cloakgp trace"]["log det above `logdet`"] == "0"
+    scs, trace = rows[-1], rows[1]
+    ratio = scs["mean square"] / trace["mean square"]
+    assert by_solver["cvxpy SCS logdet"]["mean square over `trace`"] == f"{ratio:.3f}"
+    assert by_solver["cvxpy SCS logdet"]["CPU seconds"] == 2.0
+    assert by_solver["dp4gp, default"]["failed"] == "stopped at the limit: 600 s"
+    assert len(table.columns) <= 8
+
+
 def test_a_claim_about_what_is_not_installed_is_not_measured(measure, answers):
     answers(Outcome(processes.NOT_INSTALLED))
     rows = measure([Problem("made", np.eye(2))], [*solvers.OURS, solvers.DP4GP_DEFAULT])

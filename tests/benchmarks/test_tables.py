@@ -79,5 +79,5 @@ def test_tables_are_kept_as_those_of_experiments_are(tmp_path, monkeypatch):
     kept = Kept.read("sizes", folder=tmp_path)
     assert kept.settings == "benchmarks scaling --small --keep sizes"
     [table] = kept.tables
-    assert table.columns == list(scaling.COLUMNS)
-    assert {row[table.columns.index("status")] for row in table.rows} == {"failed: a reason"}
+    assert table.columns == ["rows", "failed"]
+    assert table.rows == [["6,000", "failed: a reason"]]

@@ -3,8 +3,8 @@
 ``noise="auto"`` means one thing everywhere: among the registered noises that the budget and the
 criterion allow, the one whose forecast of error is least. A forecast is made of public things and
 of earlier answers alone, so that the choice tells nothing. Near-ties go to a law that needs no δ,
-and among those to the first of the registry: beside them, releases with Gaussian noise were a tenth
-worse than forecasts said on twelve tables (``docs/noise.md``).
+and among those to the first of the registry (``docs/noise.md``): questions that overlap, as with
+Gaussian noise, lean on the prior more than sums over parts of the rows do.
 
 Beside what was spent before, equal budgets are no equal prices: μ² adds up to less than an ε does.
 A later visit compares noises at equal totals (`budgets_at_equal_total`).
