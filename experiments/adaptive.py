@@ -139,8 +139,8 @@ def overall_report(found: Mapping[float, Compared], *, title: str) -> Printed:
 
     The worst table is that where the mean over draws is farthest above one stage's.
     """
-    columns = ("error (se)", "less one stage (se)", "better on", "there")
-    table = table_titled(title, "ε", "way", right=(*columns[:3], "worst table", columns[3]))
+    columns = ("error (se)", "less one stage (se)", "better on", "worst table", "the same there")
+    table = table_titled(title, "ε", "way", right=columns)
     for epsilon, compared in found.items():
         base = compared.errors_of(ONE_STAGE)
         for way in compared.ways:
