@@ -44,8 +44,10 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0)
 # Where priors are compared, and bounds are widened.
 PRIORS_EPSILON = 1.0
 STAGES = ONE_STAGE, DEFAULT, NO_PRIVACY, NOISY_MEAN
-PRIORS = ONE_STAGE, DEFAULT, MATERN, STAGED_MATERN, NOISY_MEAN
-SHUFFLED = ONE_STAGE, DEFAULT, NOISY_MEAN
+PRIORS = *STAGES, MATERN, STAGED_MATERN
+WITH_WIDE_BOUNDS = ONE_STAGE, DEFAULT, MATERN, STAGED_MATERN, NOISY_MEAN
+SHUFFLED = DEFAULT, NOISY_MEAN
+SHUFFLED_EPSILONS = (0.1, 1.0)
 # Deciles that are laid out.
 SHOWN = (0.1, 0.3, 0.5, 0.7, 0.9)
 CITIBIKE_DELTA, CITIBIKE_INDUCING = 1e-5, 200
@@ -220,6 +222,23 @@ def beside_the_mean_report(found: Mapping[float, Compared], *, title: str) -> Pr
     return table
 
 
+def priors_report(good: Compared, wide: Compared, *, title: str) -> Printed:
+    """Lay out errors by way with bounds as they are and with wide ones, and less the default's."""
+    heads = ("bounds of round numbers", "less the default", f"{WIDENED:g} times as wide")
+    table = table_titled(title, "way", right=(*heads, "less the default there"))
+    for way in wide.ways:
+        cells = []
+        for compared in (good, wide):
+            errors = compared.errors_of(way)
+            less = with_error(*mean_and_error(errors - compared.errors_of(DEFAULT)), "+.3f")
+            cells += [
+                with_error(*mean_and_error(errors), ".3f"),
+                "" if way == DEFAULT else less,
+            ]
+        table.add_row(way, *cells)
+    return table
+
+
 def forecast_report(
     found: Mapping[float, Compared], forecasts: Mapping[float, Array], *, title: str
 ) -> Printed:
@@ -263,15 +282,14 @@ class Found:
     ----------
     real, permuted : mapping of ε to Compared
         On the tables, and with outputs dealt to rows at random.
-    good, wide : Compared
-        Priors, with bounds as they are and with wide ones.
+    wide : Compared
+        Priors, with wide bounds.
     forecasts : mapping of ε to array of shape (tables, draws)
     trips : Compared or None
     """
 
     real: Mapping[float, Compared]
     permuted: Mapping[float, Compared]
-    good: Compared
     wide: Compared
     forecasts: Mapping[float, Array]
     trips: Compared | None
@@ -316,12 +334,15 @@ class Adaptive(Experiment[Found]):
             setting = Setting(epsilon=epsilon, insecure_seed=self.insecure_seed)
             return compare(splits, ways=chosen_ways(*ways), setting=setting, tick=tick)
 
-        with progress("tables", steps=steps * (2 * len(self.epsilons) + 2)) as tick:
+        parts = len(self.epsilons) + len(SHUFFLED_EPSILONS) + 1
+        with progress("tables", steps=steps * parts) as tick:
             return Found(
-                real={one: compared(plain, STAGES, one) for one in self.epsilons},
-                permuted={one: compared(shuffled, SHUFFLED, one) for one in self.epsilons},
-                good=compared(plain, PRIORS, PRIORS_EPSILON),
-                wide=compared(wide, PRIORS, PRIORS_EPSILON),
+                real={
+                    one: compared(plain, PRIORS if one == PRIORS_EPSILON else STAGES, one)
+                    for one in self.epsilons
+                },
+                permuted={one: compared(shuffled, SHUFFLED, one) for one in SHUFFLED_EPSILONS},
+                wide=compared(wide, WITH_WIDE_BOUNDS, PRIORS_EPSILON),
                 forecasts={one: forecast_errors(first, epsilon=one) for one in self.epsilons},
                 trips=self._trips(progress),
             )
@@ -354,11 +375,8 @@ class Adaptive(Experiment[Found]):
         yield calibration_report(found.real, title=title)
         title = f"Outputs dealt to rows at random: {measure}"
         yield beside_the_mean_report(found.permuted, title=title)
-        at = f"ε = {PRIORS_EPSILON:g}: {measure}"
-        yield overall_report({PRIORS_EPSILON: found.good}, title=f"Bounds of round numbers, {at}")
-        yield overall_report(
-            {PRIORS_EPSILON: found.wide}, title=f"Bounds {WIDENED:g} times as wide, {at}"
-        )
+        title = f"Priors, ε = {PRIORS_EPSILON:g}: {measure}"
+        yield priors_report(found.real[PRIORS_EPSILON], found.wide, title=title)
         title = f"Error on held-out rows over that forecast for new outputs (one split); {scale}"
         yield forecast_report(found.real, found.forecasts, title=title)
         for epsilon, compared in found.real.items():

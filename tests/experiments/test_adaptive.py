@@ -195,6 +195,9 @@ def test_reports_show_differences_and_shares():
     found = {1.0: flat(three, values=[26 * [0.6], 26 * [0.4], 26 * [0.2]])}
     report = adaptive.won_back_report(found, title="toy")
     assert [next(iter(column.cells)) for column in report.columns] == ["1", "0.400", "0.200", "50%"]
+    report = adaptive.priors_report(found[1.0], found[1.0], title="toy")
+    assert list(report.columns[1].cells) == ["0.600 (0.000)", "0.400 (0.000)", "0.200 (0.000)"]
+    assert list(report.columns[4].cells) == ["+0.200 (0.000)", "", "-0.200 (0.000)"]
     report = adaptive.forecast_report(found, {1.0: np.full((1, 26), 0.8)}, title="toy")
     assert [next(iter(column.cells)) for column in report.columns] == [
         "1",
