@@ -101,7 +101,7 @@ class Schedules(Experiment[Found]):
             cells = ("never" if one is None else f"{one:,}" for one in rows)
             table.add_row(f"{epsilon:g}", f"{delta:g}", *cells)
         yield table
-        heads = ("of ε, δ = 0", *(f"of μ², δ = {delta:g}" for delta in DELTAS[1:]))
+        heads = ("of ε without δ", *(f"of μ² at δ = {delta:g}" for delta in DELTAS[1:]))
         table = table_titled("One round of a search at ε = 1", "rows", right=heads)
         for rows in ROWS:
             plans = (
