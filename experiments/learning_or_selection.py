@@ -40,9 +40,9 @@ from experiments.framework import (
 )
 from experiments.priors import (
     DEFAULT_SHAPE,
-    EPSILONS,
     PriorShape,
     Scale,
+    Shape,
     Split,
     Table,
     tables,
@@ -51,12 +51,13 @@ from experiments.spread import mean_and_error, with_error
 
 MECHANISM: SelectionMechanism = "exponential"
 LOSS: Loss = "absolute"
-SHARES = (0.1, 0.3, 0.6)
+SHARES = (0.1, 0.3)
+EPSILONS = (0.1, 1.0, 10.0)
 # The ε of a release is found to within this share of the total.
 PRECISION = 1e-3
 
 FAMILIES: tuple[Literal["rbf", "matern32"], ...] = ("rbf", "matern32")
-# Around the default prior.
+# Simple ones, of one part.
 CANDIDATES = tuple(
     PriorShape(family, lengthscale, noise=noise, rooted=False)
     for family, lengthscale, noise in product(FAMILIES, (0.25, 0.5, 1.0), (0.05, 0.1, 0.2))
@@ -140,7 +141,7 @@ def chosen_release(
     *,
     divided: Divided,
     delta: float,
-    candidates: Sequence[PriorShape] = CANDIDATES,
+    candidates: Sequence[Shape] = CANDIDATES,
     insecure_seed: int | None = None,
 ) -> Release:
     """Choose among candidates privately, and release with what was chosen; nothing is learned.
@@ -344,7 +345,7 @@ class LearningOrSelection(Experiment[dict[float, dict[str, Array]]]):
         "shares": (0.3,),
     }
 
-    draws: Splits = 12
+    draws: Splits = 5
     rows: Rows = 250
     # Of tables; None: all.
     count: int | None = None

@@ -21,7 +21,7 @@ BOUNDS, INDUCING, COVERAGE = (-25, 25), 60, 0.95
 SHARE, SHIFT = 0.1, 8.0
 WAYS: dict[str, Any] = {"bands": "auto", "none": [(0.3, None), (0.7, None)]}
 PLACES = "a column", "a corner"
-MEASURES = "error of the group", "of others", "holds 95 % of the group", "of others"
+MEASURES = "error of the group", "of others", "95 % hold of the group", "hold of others"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,11 @@ class SmallGroup(Experiment[Found]):
     def tables(self, found: Found) -> Iterable[Table | str]:
         """Lay out means over draws with their standard errors."""
         table = table_titled(
-            f"A group of a tenth of {self.rows:,} rows", "told by", "bands", right=MEASURES
+            f"A group of a tenth of {self.rows:,} rows, eight sds of the scatter apart; ε = "
+            f"{self.epsilon:g}, no δ, {self.draws} draws; errors of the curve in these sds (se)",
+            "told by",
+            "bands",
+            right=MEASURES,
         )
         for (place, way), draws in found.items():
             table.add_row(place, way, *means_with_errors(draws))

@@ -42,7 +42,7 @@ NO_MEASUREMENT: Mapping[str, re.Pattern[str]] = MappingProxyType(
         # Printed by a paper, and quoted in the report on the papers.
         "published": re.compile(r"^ *\| published[^\n]*|\(published:[^)]*\)", re.M),
         "places in a text": re.compile(
-            rf"\b(?:section|theorem|definition|equation)s? {LIST}", re.I
+            rf"\b(?:section|theorem|corollary|definition|equation)s? {LIST}", re.I
         ),
         # Of this package (which is 0.x), of a format, of others.
         "versions": re.compile(
@@ -59,9 +59,7 @@ DECIMAL = re.compile(r"(?<![\w.,⁻])[−+-]?\d*\.\d+")
 
 OPEN: Mapping[str, str] = MappingProxyType(
     {
-        "docs/adaptive.md": "python -m experiments adaptive, interval, bands, small-group, claims",
-        "docs/default-prior.md": "python -m experiments adaptive, priors, learning-or-selection, "
-        "kung2018, capacity, coverage",
+        "docs/adaptive.md": "python -m experiments claims",
     }
 )
 

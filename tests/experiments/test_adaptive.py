@@ -159,6 +159,15 @@ def test_wide_bounds_leave_outputs_in_their_lowest_part(wave):
     assert wide.bounds == OutputBounds(-2.0, 14.0)
 
 
+def test_a_forecast_is_over_the_sd_of_the_outputs_held_out(wave):
+    splits = split_tables([wave], draws=2, rows=40)
+    found = adaptive.forecast_errors(splits, epsilon=1.0)
+    model = DPGPRegressor(bounds=(-2.0, 2.0), epsilon=1.0, delta=0.01)
+    for one, split in zip(found[0], splits["wave"], strict=True):
+        (forecast,) = model.forecast(split.X, split.X_test)
+        assert one * split.outputs_test.std() == pytest.approx(forecast.output_error)
+
+
 def test_folds_of_trips_are_those_of_the_2018_paper_with_more_held_out(rng):
     trips = Trips(X=rng.uniform(size=(1200, 4)), durations=rng.uniform(0, 4000, size=1200))
     (split,) = adaptive.split_trips(trips, draws=1, training=150)["Citi Bike"]
@@ -174,17 +183,36 @@ def test_reports_show_differences_and_shares():
     report = adaptive.overall_report(found, title="toy")
     cells = [list(column.cells) for column in report.columns]
     assert cells[2] == ["0.600 (0.020)", "0.400 (0.000)"]
-    assert cells[3] == ["", "1 of 1"]
-    assert cells[5] == ["", "-0.200 (0.020)"]
-    assert cells[6] == ["0%", "0%"]
+    assert cells[3] == ["", "-0.200 (0.020)"]
+    assert cells[4] == ["", "1 of 1"]
+    assert cells[5:] == [["", "t"], ["", "-0.200 (0.020)"]]
     report = adaptive.calibration_report(found, title="toy")
-    assert [next(iter(column.cells)) for column in report.columns][2:] == ["25.0%"] * 9
-    found = {1.0: flat([DEFAULT, NOISY_MEAN], values=[13 * [1.1, 1.3], 26 * [1.0]])}
-    report = adaptive.beside_the_mean_report(found, title="toy")
+    assert [next(iter(column.cells)) for column in report.columns][2:] == [
+        *["25.0%"] * 5,
+        "0% (0% to 0%)",
+    ]
+    three = [ONE_STAGE, DEFAULT, NO_PRIVACY]
+    found = {1.0: flat(three, values=[26 * [0.6], 26 * [0.4], 26 * [0.2]])}
+    report = adaptive.won_back_report(found, title="toy")
+    assert [next(iter(column.cells)) for column in report.columns] == ["1", "0.400", "0.200", "50%"]
+    report = adaptive.priors_report(found[1.0], found[1.0], title="toy")
+    assert list(report.columns[1].cells) == ["0.600 (0.000)", "0.400 (0.000)", "0.200 (0.000)"]
+    assert list(report.columns[4].cells) == ["+0.200 (0.000)", "", "-0.200 (0.000)"]
+    report = adaptive.forecast_report(found, {1.0: np.full((1, 26), 0.8)}, title="toy")
     assert [next(iter(column.cells)) for column in report.columns] == [
         "1",
-        "1.200 (0.020); +0.200 (0.020)",
-        "1.000 (0.000)",
+        "0.50",
+        "0.50 (t)",
+        "0.50 (t)",
+    ]
+    found = {1.0: flat([DEFAULT, NOISY_MEAN], values=[13 * [1.1, 1.3], 26 * [1.0]])}
+    report = adaptive.beside_the_mean_report(found, title="toy")
+    assert [list(column.cells)[:2] for column in report.columns] == [
+        ["1", "1"],
+        [DEFAULT, NOISY_MEAN],
+        ["1.200 (0.020)", "1.000 (0.000)"],
+        ["+0.200 (0.020)", ""],
+        ["0%", "0%"],
     ]
     report = adaptive.trips_report(
         flat([ONE_STAGE, DEFAULT], values=[13 * [0.5, 0.7], 26 * [0.4]]), title="toy"

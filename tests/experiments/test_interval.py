@@ -53,6 +53,16 @@ def test_the_small_version_lays_out_tables_and_a_map():
         pytest.skip(str(error))
     assert {way for *_, way in found.tables} == {FOUND, DECLARED, MEAN}
     assert all(np.isfinite(errors).all() for errors in found.tables.values())
-    by_table, mapped = experiment.tables(found)
-    assert by_table.row_count == 2
+    overall, by_table, mapped = experiment.tables(found)
+    assert list(overall.columns[1].cells) == [FOUND, DECLARED, MEAN]
+    # One table alone is its own mean; a mean of good bounds is not tried with wide ones.
+    first, *others = (list(column.cells) for column in overall.columns[2:])
+    assert [next(iter(column.cells)) for column in by_table.columns[1:]] == [
+        first[0],
+        others[0][0],
+        first[1],
+        others[0][1],
+        first[2],
+    ]
+    assert others[0][2] == ""
     assert mapped.row_count == 1

@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
-from cloakgp.models import matern_kernel
+from cloakgp.models import default_kernel, matern_kernel
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.composition import compose_with_selection, worst_release
 from experiments import __main__ as command_line
@@ -22,7 +22,13 @@ from experiments.cross_validation import root_mean_square
 from experiments.datasets import DatasetUnavailableError
 from experiments.framework import WIDTH
 from experiments.learning_or_selection import Divided
-from experiments.priors import DEFAULT_SHAPE, EPSILONS, PriorShape, Scale, Table, tables
+from experiments.priors import (
+    MATERN_SHAPE,
+    PriorShape,
+    Scale,
+    Table,
+    tables,
+)
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -80,7 +86,7 @@ def test_ways_are_the_estimator_s_on_the_same_split(wave):
     assert len(errors) == len(study.ways((0.3,)))
     for error, learn in zip(errors[:3], (None, "map", "average"), strict=True):
         model = DPGPRegressor(
-            matern_kernel(split.X, width=4.0),
+            default_kernel(split.X, width=4.0),
             bounds=(-2.0, 2.0),
             epsilon=1.0,
             delta=DELTA,
@@ -100,7 +106,7 @@ def test_one_candidate_is_a_release_with_what_the_choice_leaves(wave):
         split,
         divided=Divided(choice=0.3, release=0.8),
         delta=DELTA,
-        candidates=(DEFAULT_SHAPE,),
+        candidates=(MATERN_SHAPE,),
         insecure_seed=SEED,
     )
     model = DPGPRegressor(
@@ -147,7 +153,7 @@ def test_candidates_lie_around_the_default():
     assert 12 <= len(study.CANDIDATES) <= 20
     for setting in ("lengthscale", "noise"):
         values = [getattr(shape, setting) for shape in study.CANDIDATES]
-        assert min(values) < getattr(DEFAULT_SHAPE, setting) < max(values)
+        assert min(values) < getattr(MATERN_SHAPE, setting) < max(values)
     assert len(set(map(str, study.CANDIDATES))) == len(study.CANDIDATES)
 
 
@@ -173,7 +179,7 @@ def test_reports_fit_the_console_and_pair_their_differences(wave):
     found = study.compare([wave], epsilons=(1.0,), shares=(0.3,), scale=scale)
     assert found[1.0]["wave"].shape == (5, 2)
     report = study.learning_or_selection_report(
-        {epsilon: {"wave": 100 * found[1.0]["wave"]} for epsilon in EPSILONS},
+        {epsilon: {"wave": 100 * found[1.0]["wave"]} for epsilon in study.EPSILONS},
         name="wave",
         shares=(0.3,),
         title="toy",

@@ -54,7 +54,7 @@ def test_measurements_are_found(said, figures):
         "the quantiles 0.1, 0.5 and 0.9",
         "| published, private | 13.3 | 9.9 |",
         "402 s (published: 402.5)",
-        "theorem 5.2 and section 3.1",
+        "theorem 5.2, corollary 3.3 and section 3.1",
         "equations 2.22 to 2.24",
         "Python 3.11, until 1.0, interpret 0.7.8",
         "at ε = 0.1 and\n0.3",

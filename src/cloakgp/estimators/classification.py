@@ -278,7 +278,7 @@ class DPGPClassifier(
     stages : "auto", None, or sequence of (share, None)
         How the budget is spread over several measurements of the same labels, each designed from
         the answers before it; criterion "bayes", rows that are held. "auto" and None: one
-        stage, which was as good on six tables (`docs/adaptive.md`).
+        stage, since there is nothing to clip (`docs/adaptive.md`).
     step_criterion : {"logdet", "trace"}, optional
         Of the noise on the Newton steps of "newton"; the papers' is "logdet".
     steps : int, optional
