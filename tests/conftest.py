@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import time
 from dataclasses import replace
@@ -12,8 +13,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cloakgp import DPGPRegressor
+from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate, design_strategy
+from cloakgp.models import SparsePrior
 from cloakgp.models.scatter import Scatter
+from cloakgp.models.summary import Summary
 from cloakgp.models.trend import Trend
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
@@ -112,6 +116,14 @@ def browser():
         started.close()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_power_cut():
+    """Do not wait for the disk: no test cuts the power. Those of `os.fsync` put their own there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """The same public draws in every run of a test."""
@@ -161,6 +173,51 @@ def any_evidence(monkeypatch):
     """Learn whatever the answers say, however faintly."""
     monkeypatch.setattr("cloakgp.release.hyperparameters.quadrature.EVIDENCE", 0.0)
     monkeypatch.setattr("cloakgp.release.hyperparameters.learning.EVIDENCE", -np.inf)
+
+
+@pytest.fixture
+def designs_once(monkeypatch):
+    """Compute the questions for a public problem once, whichever neighbour is asked them.
+
+    All that they may depend on is the key: were an output among it, they would be computed again.
+    """
+    kept = {}
+
+    def once(choose):
+        def chosen(criterion, problem):
+            # A sparse prior keeps what it computes for a design: it must see each.
+            if isinstance(problem.prior, SparsePrior):
+                return choose(criterion, problem)
+            key = choose.__qualname__, pickle.dumps(replace(problem, progress=None))
+            if key not in kept:
+                kept[key] = pickle.dumps(choose(criterion, problem))
+            return pickle.loads(kept[key])
+
+        return chosen
+
+    for kind in {type(criterion) for criterion in CRITERIA.values()}:
+        if "choose" in vars(kind):
+            monkeypatch.setattr(kind, "choose", once(kind.choose))
+
+
+@pytest.fixture(scope="module")
+def clustered_once():
+    """Find the k-means centres of the same public rows once in a module.
+
+    Were an output among the rows, they would be found again.
+    """
+    kept, cluster = {}, Summary._clustered
+
+    def clustered(summary, count, *, random_state):
+        public = summary.count, summary.sample, summary.units
+        key = pickle.dumps((*public, count, random_state))
+        if key not in kept:
+            kept[key] = cluster(summary, count, random_state=random_state)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Summary, "_clustered", clustered)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,9 @@ from cloakgp import Release
 from cloakgp.cli import app
 from cloakgp.release.points import UnseenLevelWarning
 
+# Pages fit the same few tables again and again.
+pytestmark = pytest.mark.usefixtures("clustered_once")
+
 PROJECT = Path(cloakgp.__file__).parents[2]
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n(?:\s*^```text\n(.*?)^```\n)?", re.S | re.M)
 # Pages of the guide whose blocks are no commands of this package, or a service's that is elsewhere.
@@ -82,7 +85,6 @@ FEWER = {
     "inducing=200": "inducing=8",
     "inducing=50": "inducing=8",
 }
-FEW_ROWS = {"--inducing auto": "--inducing 8"}
 # Commands that draw no noise, and read none.
 EXACT = ("example", "schema", "plan")
 # What a cluster that is running takes.
@@ -206,10 +208,27 @@ def test_every_page_with_commands_is_run():
     assert counted == {**PAGES, SERVICE: 0}
 
 
+@pytest.fixture(scope="module")
+def readme(tmp_path_factory):
+    """A folder in which the README was run."""
+    folder = tmp_path_factory.mktemp("readme")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("CLOAKGP_LEDGER", raising=False)
+        run_page("README.md", patch, shorter=FEWER)
+    return folder
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, request):
+    if page == "README.md":
+        request.getfixturevalue("readme")
+        return
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CLOAKGP_LEDGER", raising=False)
+    # `--inducing auto` begins with fewer, and goes on with fewer.
+    monkeypatch.setattr("cloakgp.estimators.base.INDUCING", 20)
+    monkeypatch.setattr("cloakgp.fitting.resolution.MOST_INDUCING", 40)
     run_page(page, monkeypatch, shorter=FEWER)
 
 
@@ -271,12 +290,8 @@ def test_what_is_shown_is_compared_number_by_number_and_word_by_word():
             check_alike("  error  4.2 cm of all people\n", other)
 
 
-def test_persons_of_the_readme_are_protected_together(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for command in commands("README.md"):
-        if command == "cloakgp example" or "people.xlsx" in command:
-            run_command(command, monkeypatch)
-    release = Release.load("households.cloak")
+def test_persons_of_the_readme_are_protected_together(readme):
+    release = Release.load(readme / "households.cloak")
     assert "household" not in release.schema.sources
     assert release.measurements[0].strategy.grouped
 

@@ -147,17 +147,26 @@ def test_the_one_run_stays_within_its_claim_and_attains_much_of_it():
     assert found["correct"] <= found["guesses"] == 1_000
 
 
+# With 400 runs the bound is five of its standard deviations above the claim, 1: it was 2.21 ± 0.22
+# where these were resampled from 500 scores of each data set. Others need more.
+FEWER_RUNS = {"outputs that are not clipped": 400}
+
+
+@pytest.mark.usefixtures("designs_once")
 @pytest.mark.parametrize("name", faulty_mechanisms())
 def test_faults_are_found(name):
-    assert is_refuted(measure(faulty_mechanisms()[name], runs=1_000, confidence=0.99))
+    runs = FEWER_RUNS.get(name, 1_000)
+    assert is_refuted(measure(faulty_mechanisms()[name], runs=runs, confidence=0.99))
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("designs_once")
 @pytest.mark.parametrize("name", mechanisms())
 def test_no_claim_is_refuted(name):
     assert not is_refuted(measure(mechanisms()[name], runs=200, confidence=0.9999))
 
 
+@pytest.mark.usefixtures("designs_once")
 @pytest.mark.parametrize("name", ["one question, Laplace", "people, Gaussian", "histogram"])
 def test_sound_ones_are_not_found(name):
     assert not is_refuted(measure(mechanisms()[name], runs=400, confidence=0.9999))

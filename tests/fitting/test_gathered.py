@@ -14,7 +14,10 @@ from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 
-pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning"),
+    pytest.mark.usefixtures("clustered_once"),
+]
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(0.0, 10.0, size=(3000, 1))
@@ -23,6 +26,8 @@ STEPS = np.array([-1.2815515655446004, 0.0, 1.2815515655446004])
 POINTS = np.linspace(0.5, 9.5, 19)[:, None]
 TRUE = np.exp(6.0 + np.sin(POINTS) + 0.5 * STEPS)
 SETTINGS = {"bounds": (1.0, 1e6), "epsilon": 20.0, "inducing": 20, "gap": 0.1, "insecure_seed": 1}
+# For what does not depend on how much is learned.
+PLAIN = {"stages": None, "learn": None, "kernel": RBF(2.0)}
 
 
 def fitted(rows=None, **others):
@@ -105,7 +110,7 @@ def test_fit_reads_in_passes_where_rows_have_no_room():
     assert not DPGPQuantileRegressor(**SETTINGS, memory=8.0).plan_fit(many.shape).by_passes
     with pytest.raises(ValueError, match="even a sparse"):
         DPGPQuantileRegressor(**SETTINGS, memory=0.01).plan_fit(many.shape, grouped=True)
-    model = DPGPQuantileRegressor(**SETTINGS, memory=0.01)
+    model = DPGPQuantileRegressor(**SETTINGS, **PLAIN, memory=0.01)
     model.fit(pd.DataFrame(many, columns=["age"]), pd.Series(np.tile(Y, 2), name="pay"))
     [first, *_] = model.release_.measurements
     assert isinstance(first.strategy, GatheredStrategy)
@@ -131,7 +136,7 @@ def test_later_rows_and_other_releases_are_added(release):
 
 def test_releases_with_one_prior_are_combined():
     """Of other rows of the same function: each alone is farther off on average."""
-    alike = {"kernel": RBF(2.0), "inducing": X[:15], "learn": None, "stages": None}
+    alike = {**PLAIN, "inducing": X[:15]}
     alone = []
     for part, seed in ((slice(0, 1500), 1), (slice(1500, 3000), 2)):
         rows = ArrayRows(X[part], Y[part], input_names=("age",))

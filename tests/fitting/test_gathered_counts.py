@@ -21,7 +21,10 @@ from cloakgp.release.tables import DenseTable
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 
-pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning"),
+    pytest.mark.usefixtures("clustered_once"),
+]
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.0, 10.0, size=(1200, 1))

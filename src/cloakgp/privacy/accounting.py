@@ -43,6 +43,7 @@ DIGITS = 80
 ROUNDING = 2.0**-40
 
 
+@lru_cache(maxsize=1024)
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the δ of μ-Gaussian DP at ε, in float64, rounded up.
 

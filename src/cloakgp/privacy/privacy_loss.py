@@ -32,8 +32,11 @@ LOSS_STEPS = 20_000
 TRANSFORM_SLACK = 1e-12
 # Gaussian parts whose loss is beyond this are left to basic composition: their grid would be long.
 LARGEST_MU = 20.0
+# How many results are kept: the same parts are composed again for every plan, file and account.
+KEPT = 256
 
 
+@lru_cache(maxsize=KEPT)
 def mixed_delta(mu: float, laplace: tuple[float, ...], epsilon: float) -> float:
     """Return a δ at which Gaussian and Laplace parts hold together at ε, by their losses.
 
@@ -64,6 +67,7 @@ def mixed_delta(mu: float, laplace: tuple[float, ...], epsilon: float) -> float:
     return min(1.0, float(losses.get_delta_for_epsilon(epsilon)) + TRANSFORM_SLACK)
 
 
+@lru_cache(maxsize=KEPT)
 def mixed_epsilon(mu: float, laplace: tuple[float, ...], delta: float) -> float:
     """Return an ε at which Gaussian and Laplace parts hold together at δ, by their losses.
 
@@ -124,7 +128,7 @@ def coin_epsilon(spent: float, delta: float) -> float:
     return max(0.0, spent + math.log(kept)) if kept > 0 else 0.0
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def _losses(mu: float, laplace: tuple[float, ...]) -> Any:
     """Return dp-accounting's distribution of the losses of all parts together, or None."""
     from dp_accounting.pld import privacy_loss_distribution as distributions

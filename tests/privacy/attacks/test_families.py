@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from attacks.checker import check
 from attacks.families import ATTACKS, LONG, Table
-
-from cloakgp.criteria import CRITERIA
-from cloakgp.models import SparsePrior
 
 SEED = 20190417
 
@@ -31,31 +25,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[None]:
         distributed.Client(local),
     ):
         yield
-
-
-@pytest.fixture
-def designs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compute the questions for a public problem once, whichever neighbour is asked them.
-
-    All that they may depend on is the key: were an output among it, they would be computed again.
-    """
-    kept: dict[tuple[str, bytes], bytes] = {}
-
-    def once(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        def chosen(criterion: Any, problem: Any) -> Any:
-            # A sparse prior keeps what it computes for a design: it must see each.
-            if isinstance(problem.prior, SparsePrior):
-                return choose(criterion, problem)
-            key = choose.__qualname__, pickle.dumps(replace(problem, progress=None))
-            if key not in kept:
-                kept[key] = pickle.dumps(choose(criterion, problem))
-            return pickle.loads(kept[key])
-
-        return chosen
-
-    for kind in {type(criterion) for criterion in CRITERIA.values()}:
-        if "choose" in vars(kind):
-            monkeypatch.setattr(kind, "choose", once(kind.choose))
 
 
 def test_names_are_different_and_known():
