@@ -52,7 +52,7 @@ class UnknownNoise:
     array([[0.  , 1.96],
            [0.  , 3.3 ]])
     >>> unknown.below(np.array([1.96, 1.96])).round(3)
-    array([0.975, 0.932])
+    array([0.975, 0.931])
     """
 
     shares: Array
