@@ -192,7 +192,8 @@ class Rows:
     @property
     def best(self) -> tuple[Configuration, float, float]:
         """The most probable configuration, its probability and its error on the half that chose."""
-        at = int(self.probabilities.argmax())
+        # Several are as probable as each other: rounding is not to choose among these.
+        at = int(np.isclose(self.probabilities, self.probabilities.max(), rtol=1e-9).argmax())
         return table2_choices.GRID[at], float(self.probabilities[at]), float(self.chooser[at])
 
     @property
