@@ -3,9 +3,6 @@
 A decimal figure in a page is taken for a measurement, and needs a mark that names its result
 (`experiments.pages`), unless it is one of `NO_MEASUREMENT`: for a reason that holds for all figures
 of the kind, on every page. Whole numbers are not looked for: most of them count or name things.
-
-`OPEN` lists the pages whose figures have no results yet, and what will write them. A page that has
-no such figure left must leave the list.
 """
 
 from __future__ import annotations
@@ -57,15 +54,9 @@ NO_MEASUREMENT: Mapping[str, re.Pattern[str]] = MappingProxyType(
 MADE = {"api", "auto_examples", "_templates"}
 DECIMAL = re.compile(r"(?<![\w.,⁻])[−+-]?\d*\.\d+")
 
-OPEN: Mapping[str, str] = MappingProxyType(
-    {
-        "docs/adaptive.md": "python -m experiments claims",
-    }
-)
-
 
 def check_marks(root: Path = ROOT) -> None:
-    """Look for figures without a source on all pages but those that are open.
+    """Look for figures without a source on all pages.
 
     Parameters
     ----------
@@ -74,7 +65,7 @@ def check_marks(root: Path = ROOT) -> None:
     Raises
     ------
     StaleFigureError
-        If there are such figures, or a page that is open has none; names all of them.
+        If there are such figures; names all of them.
     """
     written = (root / "docs").rglob("*.rst")
     others = [path for path in sorted(written) if not MADE & {*path.parts}]
@@ -82,10 +73,7 @@ def check_marks(root: Path = ROOT) -> None:
     for path in (*pages(root), *others):
         name = path.relative_to(root).as_posix()
         figures = unmarked_figures(path.read_text(encoding="utf-8"))
-        if name not in OPEN:
-            found += [f"{name}:{line}: {figure} has no source" for line, figure in figures]
-        elif not figures:
-            found.append(f"{name} is open, and has no figure without a source")
+        found += [f"{name}:{line}: {figure} has no source" for line, figure in figures]
     if found:
         raise StaleFigureError("\n".join(found))
 

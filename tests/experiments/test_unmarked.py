@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.pages import ROOT, StaleFigureError
-from experiments.unmarked import OPEN, check_marks, unmarked_figures
+from experiments.pages import StaleFigureError
+from experiments.unmarked import check_marks, unmarked_figures
 
 
-def test_every_decimal_figure_of_a_page_has_a_source_but_on_open_pages():
+def test_every_decimal_figure_of_a_page_has_a_source():
     check_marks()
-
-
-def test_pages_that_are_open_are_there_and_say_what_will_write_them():
-    for name, command in OPEN.items():
-        assert (ROOT / name).exists()
-        assert "python -m " in command
 
 
 @pytest.mark.parametrize(
@@ -87,12 +81,3 @@ def test_a_page_with_a_figure_of_no_source_is_named(root):
         with pytest.raises(StaleFigureError, match=rf"docs/{name}:2: 0\.83 has no source"):
             check_marks(root)
         page.unlink()
-
-
-def test_an_open_page_leaves_the_list_when_it_is_done(root):
-    name = next(iter(OPEN))
-    (root / name).write_text("an error of 0.83", encoding="utf-8")
-    check_marks(root)
-    (root / name).write_text("nothing measured", encoding="utf-8")
-    with pytest.raises(StaleFigureError, match="is open, and has no figure"):
-        check_marks(root)
