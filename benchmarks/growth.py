@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks import peers, plots, trips
 from benchmarks.processes import OK, Limits, Outcome, failure, run
 from benchmarks.store import Store
-from benchmarks.tables import Cell, Table, for_page
+from benchmarks.tables import Cell, Table, by_value, for_page
 
 ROWS = (10**3, 10**4, 10**5, 10**6, 10**7)
 # So many that they are read in passes.
@@ -171,16 +171,14 @@ def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> lis
         "RMSE, s": "RMSE",
         "failed": "failed",
     }
-    tables = []
-    for criterion in dict.fromkeys(row["criterion"] for row in rows):
-        of_criterion = [
-            {**row, "said": f"{row['rows']:,}", "failed": failure(row)}
-            for row in rows
-            if row["criterion"] == criterion
-        ]
-        title = f"`cloakgp release` by the number of rows, criterion {criterion}; {setting}"
-        tables.append(for_page(title, of_criterion, heads))
-    return tables
+    return [
+        for_page(
+            f"`cloakgp release` by the number of rows, criterion {criterion}; {setting}",
+            [{**row, "said": f"{row['rows']:,}", "failed": failure(row)} for row in own],
+            heads,
+        )
+        for criterion, own in by_value(rows, "criterion")
+    ]
 
 
 def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> Table:

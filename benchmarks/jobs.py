@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from benchmarks import peers, processes
 from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
-from benchmarks.tables import Cell, Table, for_page
+from benchmarks.tables import Cell, Table, by_value, for_page
 from benchmarks.workloads import EPSILON, Job
 from cloakgp.utils.arrays import Array
 
@@ -255,8 +255,8 @@ def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> lis
         Where it was measured, for the titles.
     """
     tables = []
-    for job in dict.fromkeys(row["job"] for row in rows):
-        of_job = [{**row, "failed": processes.failure(row)} for row in rows if row["job"] == job]
+    for job, own in by_value(rows, "job"):
+        of_job = [{**row, "failed": processes.failure(row)} for row in own]
         heads = {
             "method": "method",
             "guarantee": "guarantee",

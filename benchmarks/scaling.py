@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks import peers, plots
 from benchmarks.processes import OK, Limits, Outcome, failure, run
 from benchmarks.store import Store
-from benchmarks.tables import Cell, Table, for_page
+from benchmarks.tables import Cell, Table, by_value, for_page
 
 RUNNER = peers.RUNNERS / "cloakgp_scaling.py"
 FIT, LIMIT = "cloakgp: fit", "the plain pass"
@@ -165,8 +165,8 @@ def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> lis
         Where it was measured, for the titles.
     """
     tables = []
-    for axis in dict.fromkeys(str(row["along"]) for row in rows):
-        of_axis = [row for row in rows if row["along"] == axis]
+    for along, of_axis in by_value(rows, "along"):
+        axis = str(along)
         same = [
             f"{of_axis[0][name]:,} {words}"
             for name, words in SIZES.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks import plots
 from benchmarks.processes import failure
 from benchmarks.solvers import DP4GP_DEFAULT, OURS, figure, is_measured, is_shortened
-from benchmarks.tables import Cell, Table, for_page
+from benchmarks.tables import Cell, Table, by_value, for_page
 
 COLUMNS = (
     "problem", "family", "N", "P", "rank", "solver", "criterion", "settings", "seconds", "runs",
@@ -111,8 +111,7 @@ def tables_for_pages(rows: Sequence[Mapping[str, Cell]], *, setting: str) -> lis
         "failed": "failed",
     }
     tables = []
-    for problem in dict.fromkeys(row["problem"] for row in rows):
-        of_problem = [row for row in rows if row["problem"] == problem]
+    for problem, of_problem in by_value(rows, "problem"):
         logdet, trace = (
             next(row for row in of_problem if row["solver"] == our.name) for our in OURS
         )

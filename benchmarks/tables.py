@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +87,25 @@ class Table:
             writer.writeheader()
             writer.writerows(self.rows)
         (folder / f"{stem}.md").write_text(self.markdown(), encoding="utf-8")
+
+
+def by_value(
+    rows: Sequence[Mapping[str, Cell]], column: str
+) -> Iterator[tuple[Cell, list[Mapping[str, Cell]]]]:
+    """Yield each value of a column, in the order in which they come, with its rows.
+
+    Parameters
+    ----------
+    rows : sequence of mapping of column to cell
+    column : str
+
+    Examples
+    --------
+    >>> [(value, len(own)) for value, own in by_value([{"a": 2}, {"a": 1}, {"a": 2}], "a")]
+    [(2, 2), (1, 1)]
+    """
+    for value in dict.fromkeys(row[column] for row in rows):
+        yield value, [row for row in rows if row[column] == value]
 
 
 def for_page(title: str, rows: Sequence[Mapping[str, Cell]], heads: Mapping[str, str]) -> Table:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, special, stats
+from scipy import integrate, optimize, special, stats
 
 from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
 from cloakgp.models.defaults import NOISE_SD_SHARE
@@ -16,6 +16,7 @@ from cloakgp.release.unknown_noise import UnknownNoise
 from cloakgp.report.facts import as_text
 from cloakgp.report.worth import accuracy_section
 
+FACTOR = "twice or half of what the typical error goes by (a factor of 2 either way in two cases"
 SAID = "no question asked how far values of people with equal inputs lie apart"
 
 
@@ -35,6 +36,16 @@ def test_probabilities_are_integrals_over_the_noise(share):
     steps = np.array([-4.0, -1.0, 0.0, 0.4, 2.5])
     oracle = [below(step, share) for step in steps]
     np.testing.assert_allclose(unknown.below(steps), oracle, atol=2e-5)
+
+
+@pytest.mark.parametrize("probability", [0.9, 0.975, 0.995])
+def test_quantiles_are_those_of_the_integral_nearly(probability):
+    exact = optimize.brentq(lambda step: below(step, 1.0) - probability, 0, 20)
+    [[found]] = UnknownNoise(np.ones(1)).steps(np.array([probability]))
+    assert found == pytest.approx(exact, abs=3e-4)
+    if probability == 0.975:
+        # At 95 % by two thirds wider where all is noise.
+        assert found / special.ndtri(probability) == pytest.approx(5 / 3, rel=0.02)
 
 
 @given(
@@ -107,7 +118,11 @@ def test_it_is_said_where_intervals_allow_for_it(rng):
     X, y = table(rng, rows=60)
     release = fitted(X, y, seed=0)
     assert release.noise_is_unknown
-    assert SAID in as_text([accuracy_section(release)], width=10_000)
+    text = as_text([accuracy_section(release)], width=10_000)
+    assert SAID in text
+    assert FACTOR in text
+    # Within an sd of its logarithm: two cases of three.
+    assert np.exp(LOG_NOISE_SD) == pytest.approx(2, rel=0.05)
     mean, curve = release.predict(X[:5], return_std=True)
     _, sd = release.predict(X[:5], return_std=True, new_output=True)
     unknown = UnknownNoise(1 - np.square(curve / sd))

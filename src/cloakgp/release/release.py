@@ -728,8 +728,13 @@ class Release(Predictions):
         return (
             (self.hyperprior is not None and self.hyperprior.noise_variance)
             or self.fitted_prior.noise_variance != self.prior.noise_variance
-            or any(one.about_spread and one.noise_sd > 0 for one in self.measurements)
+            or self.asks_spread
         )
+
+    @property
+    def asks_spread(self) -> bool:
+        """Whether an answer is about the spread between people with equal inputs."""
+        return any(one.about_spread and one.noise_sd > 0 for one in self.measurements)
 
     @property
     def noise_is_unknown(self) -> bool:
@@ -737,9 +742,7 @@ class Release(Predictions):
 
         Intervals then allow for that (`cloakgp.release.unknown_noise`).
         """
-        asked = self.is_calibrated or any(
-            one.about_spread and one.noise_sd > 0 for one in self.measurements
-        )
+        asked = self.is_calibrated or self.asks_spread
         return self.likelihood.linear and self.learns_noise and not asked
 
     def _error_range(self, points: Array) -> ErrorRange | None:

@@ -415,18 +415,22 @@ class MultiOutputRelease(SavedRelease):
         asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
         asked.check_outputs(self.names)
         points = points_of(self, X)
-        mean, sd = self._marginals(points.X, new_output=new_output)
         new_outputs = self._new_at(points) if asked or new_output else []
+        if new_output:
+            told = [(new.mean, new.sd, *new.interval(LIMITS).T) for new in new_outputs]
+        else:
+            mean, sd = self._marginals(points.X, new_output=False)
+            told = [
+                (middle, spread, middle - NORMAL_95 * spread, middle + NORMAL_95 * spread)
+                for middle, spread in zip(mean.T, sd.T, strict=True)
+            ]
         columns = {}
-        for place, (name, limits) in enumerate(zip(self.names, self.columns.bounds, strict=True)):
-            middle, spread = mean[:, place], sd[:, place]
-            reach = NORMAL_95 * spread
-            ends = np.column_stack([limits.clip(middle - reach), limits.clip(middle + reach)])
-            if new_output:
-                ends = new_outputs[place].interval(LIMITS)
+        for name, limits, one in zip(self.names, self.columns.bounds, told, strict=True):
+            middle, spread, lower, upper = one
             columns[name] = limits.clip(middle)
             columns[f"{name}_sd"] = spread
-            columns[f"{name}_lower"], columns[f"{name}_upper"] = ends.T
+            columns[f"{name}_lower"] = limits.clip(lower)
+            columns[f"{name}_upper"] = limits.clip(upper)
         if asked:
             for name, new in zip(self.names, new_outputs, strict=True):
                 columns |= asked.of(new, output=name)

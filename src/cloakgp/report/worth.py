@@ -167,7 +167,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
             " Questions about parts of the rows measured the spread among people with equal "
             f"inputs, which varies with the inputs.{between}{tails}"
         )
-    if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
+    if release.asks_spread:
         return (
             " One question about all rows measured the spread among people with equal inputs."
             f"{between}{tails}"
