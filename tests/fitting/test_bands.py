@@ -17,7 +17,9 @@ from cloakgp.fitting.bands import (
     ONE_STAGE,
     Stage,
     checked_stages,
+    schedule_by_spread,
     schedule_stages,
+    whole_of,
 )
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -66,6 +68,46 @@ def test_words_stand_for_schedules():
 def test_schedules_that_are_none_are_named(stages, message):
     with pytest.raises(ValueError, match=message):
         checked_stages(stages)
+
+
+@given(
+    epsilon=st.floats(0.5, 5.0),
+    rows=st.integers(20_000, 10**7),
+    spent=st.floats(0.0, 0.3),
+    calibration=st.sampled_from([0.0, 0.02]),
+    outputs=st.integers(1, 3),
+    noise=st.sampled_from(["gaussian", "laplace"]),
+)
+def test_whatever_the_noise_turns_out_to_be_the_whole_is_spent(
+    epsilon, rows, spent, calibration, outputs, noise
+):
+    """With bands and without, parts add up to what is left, and the larger sum is held."""
+    delta = 0.0 if noise == "laplace" else 1e-8
+    budget = Budget(epsilon, delta, noise=noise)
+    steps = schedule_by_spread(
+        budget=budget, rows=rows, spent=spent, calibration=calibration, outputs=outputs
+    )
+    free = (*steps[:2], *steps[1].if_free)
+    cost = {
+        "gaussian": lambda part: 1.0 / exact_noise_multiplier(*part.pair) ** 2,
+        "laplace": lambda part: part.epsilon,
+    }[noise]
+    for path in (steps, free):
+        assert [step.stage is None for step in path[:2]] == [False, True]
+        assert sum(step.calibrates for step in path) == (outputs if calibration else 0)
+        total = math.fsum(cost(step.budget) for step in path)
+        assert total == pytest.approx((1.0 - spent) * cost(budget), rel=1e-5)
+    if noise == "laplace":
+        held = whole_of(budget, steps=steps).epsilon
+        assert all(math.fsum(step.budget.epsilon for step in one) <= held for one in (steps, free))
+
+
+def test_it_goes_by_the_noise_of_outputs_where_that_is_cheap_to_ask():
+    """Both times together for no more than what it costs where it is asked once."""
+    for rows, cheap in ((300, False), (3_000, False), (100_000, True)):
+        steps = schedule_by_spread(budget=Budget(0.3, 0.0, noise="laplace"), rows=rows)
+        assert (steps is not None) == cheap
+    assert schedule_by_spread(budget=Budget(1e-3, 1e-12), rows=1_000) is None
 
 
 # --- budgets ---

@@ -22,7 +22,7 @@ from cloakgp.privacy.ask import ask_chunks
 from cloakgp.privacy.questions.bands import Bands, UnitQuestion
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.release.bands import RowBands
+from cloakgp.release.bands import RowBands, RowSpread
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -291,6 +291,31 @@ def test_all_stages_together_spend_what_the_release_states(others):
     assert guarantee.mu == pytest.approx(math.sqrt(math.fsum(mu**2 for mu in mus)), rel=1e-12)
     assert ACHIEVED_SHARE * guarantee.mu <= together <= guarantee.mu
     assert 0.999e-4 <= guarantee.delta_at(others.get("epsilon", 1.0)) <= 1e-4
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_stages_that_go_by_the_noise_of_outputs_spend_what_is_stated(free, monkeypatch):
+    """How many there are, and in which bands, is decided by an answer."""
+    monkeypatch.setattr("cloakgp.fitting.bands.PRECISE_SPREAD", 1e9)
+    monkeypatch.setattr("cloakgp.fitting.passes.LITTLE_OF_CURVE", np.inf if free else -1.0)
+    release, alone, together = furthest(
+        several_stages(stages="auto", learn="map", interval=False),
+        np.full(6, LIMITS[0]),
+        values=ends_of(LIMITS),
+        public=published_with,
+    )
+    later = [OutputBounds] if free else [RowBands, RowBands]
+    kinds = [type(one.question) for one in release.measurements]
+    assert kinds == [OutputBounds, RowSpread, *later, RowSpread]
+    # Nothing else is decided by how much: of Laplace noise only sums would count.
+    decided = [one.answers.guarantee.adaptive for one in release.measurements]
+    assert decided == [place == 1 for place in range(len(kinds))]
+    assert release.guarantee.adaptive
+    mus = [one.answers.guarantee.mu for one in release.measurements]
+    assert all(spent <= claimed for spent, claimed in zip(alone, mus, strict=True))
+    # No two outputs lie as far from a prediction as the question allows.
+    assert 0.99 * release.guarantee.mu <= together <= release.guarantee.mu
+    assert 0.999e-4 <= release.guarantee.delta_at(1.0) <= 1e-4
 
 
 def test_groups_are_protected_in_all_stages():

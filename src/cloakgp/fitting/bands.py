@@ -15,6 +15,7 @@ on tables; two to five stages differ by less than a hundredth of an output's sd.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -174,12 +175,15 @@ class Step:
         they are.
     output : int
         Of several, the one that is counted so, from 0.
+    if_free : tuple of Step
+        What follows instead of all later steps, where its answer shows that privacy costs little.
     """
 
     stage: Stage | None
     budget: Budget
     calibrates: bool = False
     output: int = 0
+    if_free: tuple[Step, ...] = ()
 
 
 def schedule_stages(
@@ -259,6 +263,75 @@ def schedule_stages(
     return (Step(stage=ONE_STAGE[0], budget=left),)
 
 
+def schedule_by_spread(
+    *,
+    budget: Budget,
+    rows: int,
+    spent: float = 0.0,
+    calibration: float = 0.0,
+    outputs: int = 1,
+) -> tuple[Step, ...] | None:
+    """Split a budget over stages of which the later ones depend on how noisy outputs are.
+
+    Of so many rows that this can be asked precisely for little: after the first stage, by which the
+    bands of later ones suit it, or there is one later stage without bands where privacy costs
+    little; and once more when all else is known, as predictions go by that. Depends on public
+    numbers alone.
+
+    Parameters
+    ----------
+    budget, rows, spent, calibration, outputs
+        As for `schedule_stages`.
+
+    Returns
+    -------
+    tuple of Step or None
+        None where it cannot.
+
+    Examples
+    --------
+    >>> many = schedule_by_spread(budget=Budget(1.0, 1e-10), rows=50_000)
+    >>> [step.stage and step.stage.width for step in many]
+    [None, None, 1.5, 1.0, None]
+    >>> [step.stage is not None for step in many[1].if_free]
+    [True, False]
+    >>> schedule_by_spread(budget=Budget(1.0, 1e-10), rows=500)
+    """
+    share = _precise_share(budget, rows=rows)
+    if 2.0 * share > budget.law.shares.spread:
+        return None
+    first, *later = default_stages(budget.law)
+    merged = Stage(share=sum(stage.share for stage in later))
+    kept = 1.0 - spent - 2.0 * share - calibration
+
+    def split(stages: Sequence[Stage]) -> tuple[Step, ...]:
+        parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
+        parts = [parts[0], (None, share), *parts[1:], (None, share)]
+        counted = outputs if calibration > 0 else 0
+        parts += [(None, calibration / outputs)] * counted
+        budgets = split_budget(budget, shares=[part for _, part in parts])
+        return tuple(
+            Step(
+                stage=stage,
+                budget=part,
+                calibrates=place >= len(parts) - counted,
+                output=max(place - (len(parts) - counted), 0),
+            )
+            for place, ((stage, _), part) in enumerate(zip(parts, budgets, strict=True))
+        )
+
+    try:
+        banded, free = split([first, *later]), split([first, merged])
+    except ValueError:
+        return None
+    return (banded[0], replace(banded[1], if_free=free[2:]), *banded[2:])
+
+
+def _precise_share(budget: Budget, *, rows: int) -> float:
+    """Return the share with which the answer about spread is precise."""
+    return max((budget.unit_sd() / rows / PRECISE_SPREAD) ** budget.law.power, LEAST_SPREAD_SHARE)
+
+
 def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, precise: bool) -> float:
     """Return the cost of the question about spread; 0 where it is not worth it."""
     law = budget.law
@@ -266,7 +339,7 @@ def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, precise
     if len(stages) > 1 and not precise:
         noise_sd = law.sd_of_share(*budget.pair, share=most)
         return most if noise_sd / rows <= NOISIEST_SPREAD else 0.0
-    share = max((budget.unit_sd() / rows / PRECISE_SPREAD) ** law.power, LEAST_SPREAD_SHARE)
+    share = _precise_share(budget, rows=rows)
     return share if precise and share <= most else 0.0
 
 
@@ -280,6 +353,7 @@ def whole_of(
     budget : Budget
         That was split.
     steps : sequence of Step
+        With what may follow instead of some.
     others : sequence of Budget
         Spent beside them.
 
@@ -290,8 +364,13 @@ def whole_of(
     >>> round(whole_of(pure, steps=steps).epsilon, 3)
     1.0
     """
-    parts = [*others, *(step.budget for step in steps)]
-    return budget.law.budget_to_hold(*budget.pair, parts=[part.pair for part in parts])
+    paths = [tuple(steps)]
+    paths += [
+        (*steps[: place + 1], *step.if_free) for place, step in enumerate(steps) if step.if_free
+    ]
+    costs = [[part.pair for part in (*others, *(one.budget for one in path))] for path in paths]
+    largest = max(costs, key=lambda pairs: math.fsum(epsilon for epsilon, _ in pairs))
+    return budget.law.budget_to_hold(*budget.pair, parts=largest)
 
 
 # How far bands go beyond an interval, in its widths.

@@ -14,6 +14,7 @@ from cloakgp.fitting.bands import (
     RESOLVING_STAGES,
     Stages,
     Step,
+    schedule_by_spread,
     schedule_stages,
     stages_for,
     whole_of,
@@ -285,12 +286,7 @@ def _schedule(
     in_stages = model.likelihood.in_stages
     criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")
     stages = stages_for(plan.stages, criterion=criterion, noise=budget.noise)
-    if isinstance(plan.stages, str) and len(stages) > 1:
-        if not in_stages:
-            stages = ONE_STAGE
-        elif not table.needs_stages(model, budget, plan.settings):
-            stages = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
-    table.check_stages(stages, model)
+    chosen_here = isinstance(plan.stages, str) and len(stages) > 1 and in_stages
     share = 0.0
     if plan.calibrated and table.calibrates(model, average=plan.learning.average):
         share = calibration_share(
@@ -299,6 +295,23 @@ def _schedule(
             largest_group=table.most_counted,
             outputs=table.outputs,
         )
+    if chosen_here and plan.learning.of_noise and table.goes_by_spread(model):
+        table.check_stages(stages, model)
+        by_spread = schedule_by_spread(
+            budget=adaptive_budget(budget),
+            rows=table.rows,
+            spent=spent,
+            calibration=share,
+            outputs=table.outputs,
+        )
+        if by_spread is not None:
+            return by_spread
+    if isinstance(plan.stages, str) and len(stages) > 1:
+        if not in_stages:
+            stages = ONE_STAGE
+        elif not table.needs_stages(model, budget, plan.settings):
+            stages = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
+    table.check_stages(stages, model)
     return schedule_stages(
         stages,
         budget=budget,

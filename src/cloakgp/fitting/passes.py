@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -25,7 +26,7 @@ from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.resolution import resolve
-from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
+from cloakgp.fitting.row_forecast import LITTLE, LITTLE_OF_CURVE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -69,7 +70,7 @@ from cloakgp.release.bands import (
     RowScatter,
     RowSpread,
 )
-from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.covariance import CellMembers, gather_sums
 from cloakgp.release.hyperparameters.learning import (
     confirmed,
     learn_classes,
@@ -78,9 +79,12 @@ from cloakgp.release.hyperparameters.learning import (
     weigh,
 )
 from cloakgp.release.hyperparameters.noise import (
+    NEAR_END,
     AnswersByNoise,
     expected_position,
     noise_positions,
+    position_of_noise,
+    positions_around,
     scaled_noise,
 )
 from cloakgp.release.hyperparameters.scatter import Bumps, with_noise_in_strata
@@ -104,6 +108,8 @@ from cloakgp.utils.passes import Passes
 # Of the points that kernels are learned at. With 400, rows lay so far from them on some tables that
 # learning took how curves vary within cells for short lengthscales, and predictions became worse.
 LEARNING_CELLS = 2000
+# Where it is asked early how noisy outputs are: the stages of which a kernel is learned.
+LEARNED_STAGES = 2
 # Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
 SLOW_LEARNING_CELLS = 400
 # In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
@@ -269,9 +275,23 @@ class RowTable(Table):
         assert isinstance(model.prior, SparsePrior)
         return model.prior
 
-    def needs_stages(self, model: Model, budget: Budget, settings: DesignSettings) -> bool:
+    def goes_by_spread(self, model: Model) -> bool:
+        """Return whether a kernel is learned at so many points that narrow bands can teach it."""
+        return has_adjoint(model.prior.kernel)
+
+    def needs_stages(
+        self,
+        model: Model,
+        budget: Budget,
+        settings: DesignSettings,
+        *,
+        known: Release | None = None,
+    ) -> bool:
         """Return whether several stages are worth their readings of the table."""
-        return self.forecast(model, budget, settings.query).excess > LITTLE
+        if known is None:
+            return self.forecast(model, budget, settings.query).excess > LITTLE
+        forecast = self._forecast_after(known, model, budget, settings)
+        return forecast.excess_of_curve > LITTLE_OF_CURVE
 
     def expected_error(
         self, step: Step, model: Model, settings: DesignSettings, *, known: Release
@@ -279,6 +299,18 @@ class RowTable(Table):
         """Return the root mean squared error of predictions that is expected after a step."""
         assert step.stage is not None
         bands = self._bands(step.stage.width, model, known=known)
+        return self._forecast_after(known, model, step.budget, settings, bands=bands).error
+
+    def _forecast_after(
+        self,
+        known: Release,
+        model: Model,
+        budget: Budget,
+        settings: DesignSettings,
+        *,
+        bands: RowBands | None = None,
+    ) -> RowsForecast:
+        """Forecast one more stage, after the answers of a release."""
         prior = known.fitted_prior
         assert isinstance(prior, SparsePrior)
         return forecast_rows(
@@ -286,11 +318,11 @@ class RowTable(Table):
             self.summary,
             prior=prior,
             query=settings.query,
-            noise_sd=unit_noise_sd(model.question if bands is None else bands, step.budget),
-            ball=step.budget.law.ball,
+            noise_sd=unit_noise_sd(model.question if bands is None else bands, budget),
+            ball=budget.law.ball,
             known=known.posterior,
             bands=bands,
-        ).error
+        )
 
     def calibrates(self, model: Model, *, average: bool) -> bool:
         """Return whether the distributions that rows are predicted by are those of new outputs."""
@@ -430,7 +462,12 @@ class RowTable(Table):
             cells=self.cells_for(known.prior.kernel),
         )
         kept = [as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)]
-        return Design(strategy=replace(strategy, sums=tuple(kept)), question=question, sums=sums[0])
+        # Where noise was asked, the bands are narrow: how answers depend on outputs is told by the
+        # prior that chose them.
+        told = any(one.about_spread for one in known.measurements)
+        under = prior if told else priors[0]
+        best = next(each for one, each in zip(priors, sums, strict=True) if _alike(one, under))
+        return Design(strategy=replace(strategy, sums=tuple(kept)), question=question, sums=best)
 
     def _bands(self, width: float | None, model: Model, *, known: Release) -> RowBands | None:
         """Return the bands to which outputs are clipped; None for the bounds alone."""
@@ -596,6 +633,7 @@ class RowTable(Table):
             epsilon=budget.epsilon,
             delta=budget.delta,
             after_answers=after_answers,
+            decides=design.decides,
             insecure_seed=insecure_seed,
         )
         return Measurement(strategy=strategy, question=design.question, answers=answers)
@@ -734,11 +772,12 @@ class RowTable(Table):
         hyperprior: Hyperprior | None,
         average: bool,
     ) -> Release:
-        prior, bounds = release.prior, release.measurements[0].question
+        prior = release.prior
         assert isinstance(prior, SparsePrior)
-        assert isinstance(bounds, OutputBounds)
-        declared = [under_alone(one, prior) for one in release.measurements]
-        release = replace(release, learned=(), measurements=tuple(declared))
+        *earlier, last = [under_alone(one, prior) for one in release.measurements]
+        declared = (*earlier, last)
+        before = release.fitted_prior if any(one.about_spread for one in earlier) else None
+        known, release = release, replace(release, learned=(), measurements=declared)
         stages = [
             (design.sums, measurement)
             for design, measurement in asked
@@ -746,54 +785,111 @@ class RowTable(Table):
         ]
         if hyperprior is None or not stages:
             return release
-        asks_spread = declared[-1].about_spread
-        # Sums of outputs say little of their noise: where that was asked, it is learned alone.
-        noise = hyperprior.noise_variance and not asks_spread
+        stated: tuple[Measurement, ...] | None = None
+        if (
+            before is not None
+            and known.learned
+            and (last.about_spread or len(stages) > LEARNED_STAGES)
+        ):
+            # Nothing new is known of where outputs are, or more finely than in learning's cells.
+            learned, stated = known.learned, known.measurements
+        else:
+            free = hyperprior.noise_variance and before is None and not last.about_spread
+            learned, stated = self._learn_curve(
+                release,
+                stages,
+                # Sums of outputs say little of their noise: where that was asked, it is not free.
+                hyperprior=replace(hyperprior, noise_variance=free),
+                average=average,
+                noisy=before,
+            )
+        if last.about_spread:
+            learned = with_noise_of_rows(
+                learned, self.passes, release=release, sample=self._spread_sample(), before=before
+            )
+            stated = None
+        if stated is None:
+            stated = restate(self.passes, _others(learned, prior), measurements=declared)
+        return replace(release, learned=learned, measurements=stated)
+
+    def _learn_curve(
+        self,
+        release: Release,
+        stages: Sequence[tuple[StrategySums, Measurement]],
+        *,
+        hyperprior: Hyperprior,
+        average: bool,
+        noisy: ExactPrior | SparsePrior | None,
+    ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...] | None]:
+        """Return what is learned of the curve, and answers with sums under it, if there are.
+
+        Parameters
+        ----------
+        release : Release
+            With sums under the declared prior alone.
+        stages : sequence of pairs
+            Sums of what was asked, and its answers.
+        hyperprior : Hyperprior
+        average : bool
+        noisy : ExactPrior or SparsePrior or None
+            With the noise of outputs, if that is known.
+        """
+        prior, bounds = release.prior, release.measurements[0].question
+        assert isinstance(prior, SparsePrior)
+        assert isinstance(bounds, OutputBounds)
         # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
         first = release.measurements[0].strategy
         assert isinstance(first, StreamedStrategy)
         trends: list[Array] = []
         if prior.trend is not None:
-            located = stages_of(declared, self.number)
+            located = stages_of(release.measurements, self.number)
             trends = [one.strategy.trend_answers(prior) for one in located]
-        found = []
-        for other in alternatives(prior):
-            coarse = _on(other, first.prior.inducing)
+        scatter, found = None, []
+        if noisy is not None:
+            assert isinstance(noisy, SparsePrior)
+            scatter = noisy.scatter
+        members = self._members(release.fitted_prior.kernel)
+        for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
+            coarse = (
+                _on(declared, first.prior.inducing)
+                if members is None
+                else ExactPrior(
+                    kernel=declared.kernel,
+                    noise_variance=declared.noise_variance,
+                    mean=declared.mean,
+                    trend=declared.trend,
+                )
+            )
             learned = learn_numbers(
                 coarse,
                 gather_sums(
                     stages,
                     mean=prior.mean,
                     points=self.cells_for(prior.kernel).centres,
+                    members=members,
                     trends=trends,
-                    detrended=other.trend is not None,
+                    detrended=declared.trend is not None,
                 ),
                 bounds=(bounds.lo, bounds.hi),
-                hyperprior=replace(hyperprior, noise_variance=noise),
+                hyperprior=hyperprior,
                 average=average,
             )
+            # Rows are moved to points in learning: how noise differs between them comes after.
+            other = declared if scatter is None else replace(declared, scatter=scatter)
             learned = tuple(
-                replace(one, prior=other if one.prior is coarse else _on(one.prior, prior.inducing))
+                replace(one, prior=other if one.prior is coarse else _with_values(other, one.prior))
                 for one in learned
             )
             found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), learned))
         confirms = self.rows > most_cells(prior.kernel)
-        learned, stated = found[0][1], None
         if confirms or len(found) > 1:
-            learned, stated = self._weigh(found, declared, confirms=confirms)
-        if asks_spread:
-            learned = with_noise_of_rows(
-                learned, self.passes, release=release, sample=self._spread_sample()
-            )
-            stated = None
-        if stated is None:
-            stated = restate(self.passes, _others(learned, prior), measurements=declared)
-        return replace(release, learned=learned, measurements=tuple(stated))
+            return self._weigh(found, release, confirms=confirms)
+        return found[0][1], None
 
     def _weigh(
         self,
         found: Sequence[tuple[WeightedPrior, tuple[WeightedPrior, ...]]],
-        measurements: Sequence[Measurement],
+        release: Release,
         *,
         confirms: bool,
     ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...]]:
@@ -802,26 +898,39 @@ class RowTable(Table):
         Parameters
         ----------
         found : sequence of pairs
-            The declared prior, first, and its alternatives, with what was learned from each.
-        measurements : sequence of Measurement
+            What was declared, but for noise that is known, first, and its alternatives, with what
+            was learned from each.
+        release : Release
             With sums under the declared prior alone.
         confirms : bool
             Whether learning moved rows, so that it counts where it holds with all at their places.
         """
-        declared = found[0][0].prior
-        assert isinstance(declared, SparsePrior)
+        prior = release.prior
+        assert isinstance(prior, SparsePrior)
         tried = [one for _, learned in found for one in learned]
         if confirms:
             tried += [other for other, _ in found]
-        stated = restate(self.passes, _others(tried, declared), measurements=measurements)
+        stated = restate(self.passes, _others(tried, prior), measurements=release.measurements)
         evidence = partial(linear_log_evidence, measurements=stated)
         chosen = [
             confirmed(learned, declared=other, log_evidence=evidence) if confirms else learned
             for other, learned in found
         ]
         learned = chosen[0] if len(chosen) == 1 else weigh(chosen, log_evidence=evidence)
-        kept = [declared, *_others(learned, declared)]
+        kept = [prior, *_others(learned, prior)]
         return learned, tuple(under_these(one, kept) for one in stated)
+
+    def _members(self, kernel: Kernel) -> CellMembers | None:
+        """Return the row of each cell at which a kernel is learned; None where centres are."""
+        if not (has_adjoint(kernel) and self.rows > LEARNING_CELLS):
+            return None
+        cells = self.cells_for(kernel)
+        rows = cells.membership(self.summary.sample)
+        pairs = np.repeat(cells.centres[:, None, :], 2, axis=1)
+        for pair, (start, stop) in zip(pairs, itertools.pairwise(rows.indptr), strict=True):
+            if stop > start:
+                pair[:] = self.summary.sample[np.resize(rows.indices[start:stop], 2)]
+        return CellMembers.of(pairs, kernel)
 
     def _spread_sample(self) -> InputRows | None:
         """Return some rows that tell how far outputs are expected to scatter; None for all.
@@ -1060,6 +1169,7 @@ def with_noise_of_rows(
     *,
     release: Release,
     sample: Passes | None = None,
+    before: ExactPrior | SparsePrior | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return priors with the noise that is expected after the answers.
 
@@ -1073,10 +1183,44 @@ def with_noise_of_rows(
         Their noise is changed by the factor that suits the one of most weight.
     rows : Passes
     release : Release
-        With one measurement about the spread of outputs, the last.
+        The last measurement is about the spread of outputs.
     sample : Passes, optional
         Over some of the rows, by which the answer is expected where each part of it has enough.
+    before : ExactPrior or SparsePrior, optional
+        With the noise that an earlier such answer told: tried first is what lies near that.
     """
+    declared = release.prior
+    assert isinstance(declared, SparsePrior)
+    question = release.measurements[-1].question
+    noisy = [replace(one, prior=_with_noise_of(one.prior, declared)) for one in priors]
+    tried = [noise_positions()]
+    if before is not None:
+        tried.insert(0, positions_around(position_of_noise(before, declared=declared)))
+    for positions in tried:
+        by_noise = _answers_by_noise(
+            noisy, rows, release=release, sample=sample, positions=positions
+        )
+        if isinstance(question, RowScatter):
+            bumps = Bumps.around([(question.centres, question.units)])
+            found = with_noise_in_strata(noisy, by_noise, bumps=bumps)
+        else:
+            position = expected_position(by_noise)
+            found = tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in noisy)
+        place = position_of_noise(found[0].prior, declared=declared)
+        if positions[0] + NEAR_END < place < positions[-1] - NEAR_END:
+            break
+    return found
+
+
+def _answers_by_noise(
+    priors: Sequence[WeightedPrior],
+    rows: Passes,
+    *,
+    release: Release,
+    sample: Passes | None,
+    positions: Array,
+) -> AnswersByNoise:
+    """Return what is expected of the last answer, and how probable others are, by the noise."""
     main, declared = max(priors, key=lambda one: one.weight).prior, release.prior
     assert isinstance(declared, SparsePrior)
     *known, last = release.measurements
@@ -1084,7 +1228,7 @@ def with_noise_of_rows(
     assert isinstance(strategy, StreamedStrategy)
     assert isinstance(last.question, RowSpread)
     candidates = []
-    for position in noise_positions().tolist():
+    for position in positions.tolist():
         candidate = scaled_noise(main, position)
         assert isinstance(candidate, SparsePrior)
         candidates.append(candidate)
@@ -1101,18 +1245,30 @@ def with_noise_of_rows(
     if sample is not None:
         enough = (sums.totals >= FEWEST_SAMPLED).all()
         sums = sums.over_all(strategy.row_totals) if enough else expect(rows)
-    evidence = np.array([linear_log_evidence(one, stated) for one in candidates])
-    by_noise = AnswersByNoise.at_all(
-        evidence,
+    return AnswersByNoise.at_all(
+        np.array([linear_log_evidence(one, stated) for one in candidates]),
+        positions=positions,
         values=last.answers.values[:, 0],
         expected=sums.expected,
         variance=sums.scatter + last.noise_sd**2,
     )
-    if isinstance(last.question, RowScatter):
-        bumps = Bumps.around([(last.question.centres, last.question.units)])
-        return with_noise_in_strata(priors, by_noise, bumps=bumps)
-    position = expected_position(by_noise)
-    return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
+
+
+def _with_noise_of(prior: ExactPrior | SparsePrior, other: ExactPrior | SparsePrior) -> SparsePrior:
+    """Return a prior with the mean noise of another, alike for all rows."""
+    assert isinstance(prior, SparsePrior)
+    return replace(prior, noise_variance=other.noise_variance, scatter=None)
+
+
+def _with_values(prior: ExactPrior | SparsePrior, learned: ExactPrior | SparsePrior) -> SparsePrior:
+    """Return a prior with the hyperparameters of another."""
+    assert isinstance(prior, SparsePrior)
+    return replace(
+        prior,
+        kernel=learned.kernel,
+        noise_variance=learned.noise_variance,
+        mean=learned.mean,
+    )
 
 
 def _on(prior: ExactPrior | SparsePrior, inducing: Array) -> SparsePrior:

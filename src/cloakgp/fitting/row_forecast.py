@@ -31,6 +31,9 @@ from cloakgp.utils.passes import Passes
 
 # Of the expected error of new outputs: less than this is not worth several stages.
 LITTLE = 0.01
+# The same of the expected error of the curve, where the noise of outputs may be a curve that is not
+# known yet: then it counts for nothing.
+LITTLE_OF_CURVE = 0.05
 # In how many cells rows are gathered for the forecast, and how good its design is.
 FORECAST_CELLS, FORECAST_GAP = 400, 0.02
 
@@ -62,6 +65,11 @@ class RowsForecast:
     def excess(self) -> float:
         """The relative increase of the expected error by privacy; 0 if it is free."""
         return math.sqrt((self.remaining + self.noise) / (self.least + self.noise)) - 1.0
+
+    @property
+    def excess_of_curve(self) -> float:
+        """The same of the error of the curve alone."""
+        return math.sqrt(self.remaining / self.least) - 1.0
 
 
 def forecast_rows(

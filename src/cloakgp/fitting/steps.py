@@ -90,22 +90,18 @@ def take_steps(
             on_step("learning from the noisy answers")
         return table.learn(release, asked, hyperprior=learning.hyperprior, average=learning.average)
 
-    release, stages = learned(release), sum(step.stage is not None for step in steps)
-    quantiles = isinstance(model.likelihood, QuantileLikelihood)
-    banded = any(step.stage is not None and step.stage.width is not None for step in later)
-    where = (
-        "at predicted quantiles" if quantiles else "in bands" if banded else "as finely as learned"
-    )
-    for number, step in enumerate(later, start=1):
-        on_step(
-            "asking how outputs fall where they were predicted"
-            if step.calibrates
-            else "asking how noisy outputs are"
-            if step.stage is None
-            else f"asking again, {where} ({number + 1} of {stages})"
-        )
+    release, step = learned(release), first
+    while later:
         with already_warned():
-            release = table.resolve(release, step, model, settings)
+            release = table.resolve(release, later[0], model, settings)
+        if step.if_free and not table.needs_stages(
+            model, step.if_free[0].budget, settings, known=release
+        ):
+            later = list(step.if_free)
+        step, *later = later
+        located = sum(each.question.locates for _, each in asked)
+        on_step(_in_words(step, model, before=located, later=later))
+        with already_warned():
             design, measurement = take_step(
                 table,
                 y,
@@ -113,7 +109,7 @@ def take_steps(
                 step,
                 settings=settings,
                 known=release,
-                insecure_seed=None if insecure_seed is None else insecure_seed + number,
+                insecure_seed=None if insecure_seed is None else insecure_seed + len(asked),
             )
         asked.append((design, measurement))
         release = replace(release, measurements=(*release.measurements, measurement))
@@ -123,6 +119,30 @@ def take_steps(
             # Predictions stay as they are: how these fit is what was asked.
             release = replace(release, calibration=len(release.measurements) - 1)
     return table.finish(release)
+
+
+def _in_words(step: Step, model: Model, *, before: int, later: Sequence[Step]) -> str:
+    """Return what a step does, for whoever waits.
+
+    Parameters
+    ----------
+    step : Step
+    model : Model
+    before : int
+        How many stages there were.
+    later : sequence of Step
+        What is to come after it.
+    """
+    if step.calibrates:
+        return "asking how outputs fall where they were predicted"
+    if step.stage is None:
+        return "asking how noisy outputs are"
+    if isinstance(model.likelihood, QuantileLikelihood):
+        where = "at predicted quantiles"
+    else:
+        where = "as finely as learned" if step.stage.width is None else "in bands"
+    stages = before + 1 + sum(one.stage is not None for one in later)
+    return f"asking again, {where} ({before + 1} of {stages})"
 
 
 def take_step(
@@ -144,5 +164,6 @@ def take_step(
     known : Release
     """
     _, design = design_given(table, step, model, settings, known=known)
+    design = replace(design, decides=bool(step.if_free))
     measurement = table.ask(design, y, step.budget, after_answers=True, insecure_seed=insecure_seed)
     return design, measurement

@@ -83,6 +83,8 @@ class Design:
         The same for answers about labels.
     expected : array of shape (N,) or (N, C), or None
         Encoded outputs as the answers so far expect them, of a table that is held.
+    decides : bool
+        Whether its answers decide how much later ones spend of what is left.
     """
 
     strategy: Strategy
@@ -90,6 +92,7 @@ class Design:
     sums: StrategySums | None = None
     cells: CellQuestions | None = None
     expected: Array | None = None
+    decides: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +212,36 @@ class Table(ABC):
         if model.question.labels is not None and any(one.width is not None for one in stages):
             refuse("bands of labels")
 
-    def needs_stages(self, model: Model, budget: Budget, settings: DesignSettings) -> bool:
-        """Return whether several stages are worth their readings of the table."""
-        del model, budget, settings
+    def goes_by_spread(self, model: Model) -> bool:
+        """Return whether later stages may depend on how noisy outputs turn out to be.
+
+        Parameters
+        ----------
+        model : Model
+        """
+        del model
+        return False
+
+    def needs_stages(
+        self,
+        model: Model,
+        budget: Budget,
+        settings: DesignSettings,
+        *,
+        known: Release | None = None,
+    ) -> bool:
+        """Return whether several stages are worth their readings of the table.
+
+        Parameters
+        ----------
+        model : Model
+        budget : Budget
+            Of a single stage in their place.
+        settings : DesignSettings
+        known : Release, optional
+            Earlier answers, and what was learned from them.
+        """
+        del model, budget, settings, known
         return True
 
     def calibrates(self, model: Model, *, average: bool) -> bool:

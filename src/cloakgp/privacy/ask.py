@@ -545,6 +545,7 @@ def ask_chunks(
     epsilon: float,
     delta: float,
     after_answers: bool = False,
+    decides: bool = False,
     insecure_seed: int | None = None,
 ) -> Answers:
     """Answer the questions of a strategy about a table in chunks, under (ε, δ)-DP.
@@ -564,6 +565,8 @@ def ask_chunks(
         The budget.
     after_answers : bool
         As for `ask`.
+    decides : bool
+        Whether the answers decide how much later measurements spend of a whole that is fixed.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -614,7 +617,7 @@ def ask_chunks(
     return Answers(
         values=values,
         noise_sd=noise_sd,
-        guarantee=_stated(guarantee, question),
+        guarantee=_stated(guarantee, question, decides=decides),
         insecure=insecure_seed is not None,
         noise=law.name,
     )
@@ -768,6 +771,7 @@ def _within(question: Question, other: Question) -> bool:
     )
 
 
-def _stated(guarantee: Guarantee, question: Question) -> Guarantee:
+def _stated(guarantee: Guarantee, question: Question, *, decides: bool = False) -> Guarantee:
     """Return the guarantee of answers, which may decide about later questions."""
-    return replace(guarantee, adaptive=True) if question.precedes_choice else guarantee
+    chosen_by = decides or question.precedes_choice
+    return replace(guarantee, adaptive=True) if chosen_by else guarantee

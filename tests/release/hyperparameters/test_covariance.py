@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.release.hyperparameters import covariance as answer_covariance
-from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.covariance import CellMembers, LearningQuestions
 from cloakgp.release.hyperparameters.gradients import latent_covariance_of
 from cloakgp.release.tables import DenseTable
 
@@ -240,3 +240,18 @@ def test_rows_at_one_point_are_added_up_once(rng, rows):
     np.testing.assert_allclose(asked.row_products(variances), expected, atol=1e-9)
     np.testing.assert_allclose(asked.row_forms(matrix), forms, atol=1e-9)
     np.testing.assert_allclose(asked.row_products(), asked.row_products(np.ones_like(variances)))
+
+
+def test_a_row_of_a_cell_is_as_far_from_its_mean_as_two_rows_differ():
+    """Oracle: the variance of the process at one place given the mean of many in the same cell."""
+    rng = np.random.default_rng(0)
+    kernel = 2.0 * RBF(1.3)
+    pairs = rng.uniform(0.0, 0.5, size=(400, 2, 1)) + rng.integers(0, 9, size=(400, 1, 1))
+    found = CellMembers.of(pairs, kernel)
+    np.testing.assert_array_equal(found.rows, pairs[:, 0])
+    for pair, variance in zip(pairs, found.variance, strict=True):
+        among = kernel(pair)
+        assert variance == pytest.approx(among[0, 0] - among[0, 1], abs=1e-12)
+    # Over draws, that is what the place of a row in its cell adds to the mean over the cell.
+    many = rng.uniform(0.0, 0.5, size=(2_000, 1))
+    assert found.variance.mean() == pytest.approx(2.0 - kernel(many).mean(), rel=0.1)

@@ -55,6 +55,7 @@ def test_with_moments_that_are_lines_it_solves_least_squares():
     values = rng.normal(size=3)
     known = AnswersByNoise.at_all(
         0.7 * tried,
+        positions=tried,
         values=values,
         expected=offset + tried[:, None] * slope,
         variance=np.full((len(tried), 3), variance),
@@ -75,6 +76,7 @@ def test_variances_are_means_of_lognormal_ones():
     bumps = Bumps.around([(CENTRES, np.ones(1))])
     known = AnswersByNoise.at_all(
         0.0 * tried,
+        positions=tried,
         values=np.array([0.5, -0.4, 0.2, 0.9]),
         expected=np.repeat(2.0 * tried[:, None], 4, axis=1),
         variance=np.full((len(tried), 4), 0.8),

@@ -26,6 +26,9 @@ LOG_NOISE_SD = 0.7
 NOISE_REACH = 2.5
 # At how many places, and how finely between these.
 NOISE_TRIED, FINE = 11, 501
+# Around a noise that an earlier answer told: how far it may have fallen, as what is known of the
+# curve by then was noise before, or risen; at how many places; and how near to an end is too near.
+NEAR_FALL, NEAR_RISE, NEAR_TRIED, NEAR_END = 2.0, 0.5, 6, 0.1
 
 
 def with_learned_noise(
@@ -53,7 +56,7 @@ class AnswersByNoise:
     Attributes
     ----------
     positions : array of shape (p,)
-        The noises that leave all other answers possible, of `noise_positions`.
+        The noises that leave all other answers possible, of those that were tried.
     evidence : array of shape (p,)
         The log density of all other answers.
     values : array of shape (k,)
@@ -69,12 +72,18 @@ class AnswersByNoise:
 
     @classmethod
     def at_all(
-        cls, evidence: Array, *, values: Array, expected: Array, variance: Array
+        cls,
+        evidence: Array,
+        *,
+        positions: Array,
+        values: Array,
+        expected: Array,
+        variance: Array,
     ) -> AnswersByNoise:
-        """Return what is expected at each of `noise_positions`; evidence may be infinite."""
+        """Return what is expected at each of some positions; evidence may be infinite."""
         finite = np.isfinite(evidence)
         return cls(
-            positions=noise_positions()[finite],
+            positions=positions[finite],
             evidence=evidence[finite],
             values=values,
             expected=expected[finite],
@@ -99,6 +108,7 @@ class AnswersByNoise:
             moments.append(known)
         return cls.at_all(
             np.array([each.evidence for each in moments]),
+            positions=noise_positions(),
             values=values,
             expected=np.array([each.expected for each in moments]),
             variance=np.array([each.variance for each in moments]),
@@ -116,6 +126,18 @@ class AnswersByNoise:
 def noise_positions() -> Array:
     """Return the noises at which answers are compared, in prior sds of the logarithm."""
     return np.linspace(-NOISE_REACH, NOISE_REACH, NOISE_TRIED)
+
+
+def positions_around(position: float) -> Array:
+    """Return the noises at which answers are compared where an earlier answer told one."""
+    return position + np.linspace(-NEAR_FALL, NEAR_RISE, NEAR_TRIED)
+
+
+def position_of_noise(
+    prior: ExactPrior | SparsePrior, *, declared: ExactPrior | SparsePrior
+) -> float:
+    """Return how far noise lies from what is declared, in prior sds of the logarithm of its sd."""
+    return float(np.log(prior.noise_variance / declared.noise_variance)) / (2.0 * LOG_NOISE_SD)
 
 
 def expected_position(known: AnswersByNoise) -> float:
