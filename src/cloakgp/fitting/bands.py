@@ -11,6 +11,9 @@ Choosing them by the variance that the prior predicts
 does not work: it believes its own bands too much, prefers narrow ones and a first stage that is too
 small. Bands of less than one predictive sd, and first shares below 0.15, did worse than one stage
 on tables; two to five stages differ by less than a hundredth of an output's sd.
+
+Of many rows, how noisy outputs are can be told precisely for little. Then it is asked after the
+first stage, and what comes later goes by it (`schedule_by_spread`).
 """
 
 from __future__ import annotations
@@ -202,8 +205,8 @@ def schedule_stages(
     How noisy outputs are is asked last, and not at all where the answer would be mostly noise:
     beside stages without bands, where the share that it has beside others does not buy noise of a
     hundredth of the rows.
-    (Asked earlier, so that later bands suit it, it made predictions no better and intervals too
-    short.) Where the budget is so small that every stage would have ε = 0 at this δ, there is one
+    (Asked of few rows earlier, so that later bands suit it, it made predictions no better and
+    intervals too short.) Where the budget is so small that every stage would have ε = 0 at this δ, there is one
     stage.
 
     Parameters
