@@ -204,10 +204,9 @@ def schedule_stages(
 
     How noisy outputs are is asked last, and not at all where the answer would be mostly noise:
     beside stages without bands, where the share that it has beside others does not buy noise of a
-    hundredth of the rows.
-    (Asked of few rows earlier, so that later bands suit it, it made predictions no better and
-    intervals too short.) Where the budget is so small that every stage would have ε = 0 at this δ, there is one
-    stage.
+    hundredth of the rows. (Asked of few rows earlier, so that later bands suit it, it made
+    predictions no better and intervals too short.) Where the budget is so small that every stage
+    would have ε = 0 at this δ, there is one stage.
 
     Parameters
     ----------
