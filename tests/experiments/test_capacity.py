@@ -33,6 +33,27 @@ def test_friedmans_function_is_what_it_says():
     assert table.y.max() < table.bounds[1]
 
 
+@pytest.mark.parametrize("name", capacity.SOURCES)
+def test_tables_of_packages_are_numbers_within_bounds(name):
+    table = capacity.of_package(capacity.SOURCES[name])
+    assert len(table.X) == len(table.y) > 14_000
+    assert table.X.shape[1] == len(capacity.SOURCES[name].inputs.split()) >= 5
+    assert np.isfinite(table.X).all()
+    lo, hi = table.bounds
+    # Of bounds from general knowledge, not of the table.
+    assert lo <= table.y.min() < table.y.max() <= hi
+    assert np.mean((table.y > lo) & (table.y < hi)) > 0.4
+
+
+def test_words_count_in_the_order_of_grades():
+    table = capacity.of_package(capacity.SOURCES["diamonds"])
+    worst, best = (table.y[table.X[:, 3] == grade].mean() for grade in (0.0, 7.0))
+    sizes = [table.X[table.X[:, 3] == grade, 0].mean() for grade in (0.0, 7.0)]
+    # Clear stones are small ones.
+    assert sizes[0] > sizes[1]
+    assert worst > best
+
+
 @pytest.mark.slow
 def test_the_small_version_lays_out_every_way(tmp_path):
     done = CliRunner().invoke(
