@@ -241,12 +241,15 @@ def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple
     >>> round(mean, 2), log_sd
     (2.66, 0.7)
     """
-    asked = [one for one in measurements if one.about_spread and one.noise_sd > 0]
+    # Of rows that were asked twice, what is claimed goes by the last answer.
+    asked = {
+        one.strategy.table: one for one in measurements if one.about_spread and one.noise_sd > 0
+    }
     if not asked:
         return float(np.exp(2.0 * LOG_NOISE_SD**2)), LOG_NOISE_SD
     slope, scatter = _of_one_row()
     precision = 0.0
-    for one in asked:
+    for one in asked.values():
         totals = np.asarray(one.strategy.totals)
         # How many rows each answer is about, all of one weight.
         rows = one.strategy.n_rows / len(totals)
