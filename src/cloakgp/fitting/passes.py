@@ -318,7 +318,8 @@ class RowTable(Table):
             self.summary,
             prior=prior,
             query=settings.query,
-            noise_sd=unit_noise_sd(model.question if bands is None else bands, budget),
+            noise_sd=unit_noise_sd(model.question if bands is None else bands, budget)
+            * self.price(model, budget.law.ball),
             ball=budget.law.ball,
             known=known.posterior,
             bands=bands,

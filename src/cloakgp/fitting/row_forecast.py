@@ -68,8 +68,8 @@ class RowsForecast:
 
     @property
     def excess_of_curve(self) -> float:
-        """The same of the error of the curve alone."""
-        return math.sqrt(self.remaining / self.least) - 1.0
+        """The same of the error of the curve alone; infinite if public outputs would leave none."""
+        return math.sqrt(self.remaining / self.least) - 1.0 if self.least > 0 else math.inf
 
 
 def forecast_rows(
