@@ -849,7 +849,7 @@ class RowTable(Table):
         if noisy is not None:
             assert isinstance(noisy, SparsePrior)
             scatter = noisy.scatter
-        members = self._members(release.fitted_prior.kernel)
+        members = self._members(prior.kernel)
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
             coarse = (
                 _on(declared, first.prior.inducing)
