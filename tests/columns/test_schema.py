@@ -113,6 +113,9 @@ def test_numbers_in_notations_of_other_countries():
 INFERRED = {
     "numbers": (["1", "2.5", "3"], Number),
     "numbers and a mistake": ([*map(str, range(30)), "old"], Number),
+    "few numbers and a mistake": ([*"1234" * 5, "old"], Number),
+    "grades": (["9", "10", "11", "12"] * 10 + 2 * ["other"], Category),
+    "numbers, and a code in many cells": ([*map(str, range(90)), *3 * ["none"]], Number),
     "words for truth": (["Yes", "no", "yes"], Boolean),
     "truths": ([True, False, True], Boolean),
     "text": (["a", "b", "a"], Category),

@@ -24,6 +24,9 @@ from cloakgp.privacy.entries import EMPTY
 
 # What share of cells must be numbers, or dates, for the others to be mistakes.
 MOSTLY = 0.9
+# But text that stands in several cells of a column of so few different ones is what somebody meant:
+# of the grades 9, 10, 11, 12 and other, the last is one.
+FEW_LEVELS = 20
 # Text with more different cells than this share of rows names rows.
 NAMING = 0.5
 # Of rows, for text to be told to name them.
@@ -136,7 +139,8 @@ def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
         if lowered == {*true, *false}:
             return Boolean(name, true_values=true, false_values=false)
     if shares[number] >= MOSTLY:
-        return number
+        meant = len(levels) <= FEW_LEVELS and _recurs(number, cells, codes=codes)
+        return Category(name) if meant else number
     if len(levels) > MOST_LEVELS and len(levels) > NAMING * len(there):
         return Identifier(name)
     if len(levels) == len(there) >= FEW_ROWS:
@@ -160,6 +164,13 @@ def _share(number: Number, cells: Cells, *, codes: frozenset[str]) -> float:
     there = int((~found.missing).sum())
     known = int((~found.missing).sum() - found.faults["is not a number"].sum())
     return known / there if there else 0.0
+
+
+def _recurs(number: Number, cells: Cells, *, codes: frozenset[str]) -> bool:
+    """Return whether all text that is no number stands in more than one cell."""
+    wrong = number.read([cells], codes=codes).faults["is not a number"]
+    _, counts = np.unique(cells.texts()[wrong].astype(str), return_counts=True)
+    return bool(counts.min() > 1)
 
 
 def _date(name: str, levels: NDArray[Any]) -> Date | None:
