@@ -46,7 +46,7 @@ class Observed:
 def observe(
     cells: Cells, tables: Sequence[Judged], *, budget: Budget | None, figure: str
 ) -> Observed:
-    """Gather a figure of all entries.
+    """Gather a figure of all entries, by the splits and draws that every table has.
 
     Parameters
     ----------
@@ -59,10 +59,11 @@ def observe(
     """
     label = None if budget is None else str(budget)
     found: dict[str, list[dict[str, Figures]]] = {table.name: [] for table in tables}
-    for place, figures in cells.known.items():
+    for place, figures in sorted(cells.known.items(), key=lambda one: (one[0].draw, one[0].split)):
         if place.budget == label and place.table in found:
             found[place.table].append(figures)
-    measured = {name: kept for name, kept in found.items() if kept}
+    least = min((len(kept) for kept in found.values() if kept), default=0)
+    measured = {name: kept[:least] for name, kept in found.items() if kept}
     names = list(dict.fromkeys(name for kept in measured.values() for name in kept[0]))
     return Observed(
         tables=tuple(measured),
@@ -75,7 +76,7 @@ def observe(
             )
             for name in names
         },
-        cells=min(map(len, measured.values()), default=0),
+        cells=least,
     )
 
 

@@ -323,6 +323,15 @@ def test_tables_are_the_clusters():
     assert found[0].upper == pytest.approx(found[1].upper)
 
 
+def test_a_split_that_not_all_tables_have_does_not_count():
+    kept, tables = cells_of({OURS: np.tile([[0.5, 0.7, 9.0]], (3, 1))})
+    third = [place for place in kept.known if place.split == 2]
+    del kept.known[third[-1]]
+    found = analysis.observe(kept, tables, budget=NO_DELTA, figure="error")
+    assert found.cells == 2
+    np.testing.assert_allclose(found.entries[OURS], 0.6)
+
+
 def test_signs_are_tested_exactly_where_there_are_few():
     """All 2ⁿ signs by hand."""
     values = np.array([0.3, 0.1, -0.05, 0.2, 0.4, 0.25])
