@@ -24,6 +24,7 @@ from cloakgp.fitting.bands import (
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.noise import LAPLACE
 from cloakgp.privacy.questions.bands import UNIT_INTERVAL, Bands
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
@@ -107,6 +108,9 @@ def test_it_goes_by_the_noise_of_outputs_where_that_is_cheap_to_ask():
     for rows, cheap in ((300, False), (3_000, False), (100_000, True)):
         steps = schedule_by_spread(budget=Budget(0.3, 0.0, noise="laplace"), rows=rows)
         assert (steps is not None) == cheap
+        if steps is not None:
+            spread = [step.budget.epsilon for step in steps if step.stage is None]
+            assert math.fsum(spread) <= 0.3 * LAPLACE.shares.spread
     assert schedule_by_spread(budget=Budget(1e-3, 1e-12), rows=1_000) is None
 
 

@@ -244,23 +244,11 @@ def schedule_stages(
     if len(stages) > 1 or asked or calibration > 0:
         kept = 1.0 - spent - (share if asked else 0.0) - calibration
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
-        counted = outputs if calibration > 0 else 0
-        parts += [(None, share)] * asked + [(None, calibration / outputs)] * counted
+        parts += [(None, share)] * asked
         try:
-            budgets = split_budget(budget, shares=[share for _, share in parts])
+            return _steps_of(parts, budget, calibration=calibration, outputs=outputs)
         except ValueError:
             pass
-        else:
-            steps = [
-                Step(stage=stage, budget=part)
-                for (stage, _), part in zip(parts, budgets, strict=True)
-            ]
-            first = len(steps) - counted
-            counts = [
-                replace(step, calibrates=True, output=output)
-                for output, step in enumerate(steps[first:])
-            ]
-            return (*steps[:first], *counts)
     [left] = split_budget(budget, shares=[1.0 - spent]) if spent else [budget]
     return (Step(stage=ONE_STAGE[0], budget=left),)
 
@@ -309,24 +297,41 @@ def schedule_by_spread(
     def split(stages: Sequence[Stage]) -> tuple[Step, ...]:
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
         parts = [parts[0], (None, share), *parts[1:], (None, share)]
-        counted = outputs if calibration > 0 else 0
-        parts += [(None, calibration / outputs)] * counted
-        budgets = split_budget(budget, shares=[part for _, part in parts])
-        return tuple(
-            Step(
-                stage=stage,
-                budget=part,
-                calibrates=place >= len(parts) - counted,
-                output=max(place - (len(parts) - counted), 0),
-            )
-            for place, ((stage, _), part) in enumerate(zip(parts, budgets, strict=True))
-        )
+        return _steps_of(parts, budget, calibration=calibration, outputs=outputs)
 
     try:
         banded, free = split([first, *later]), split([first, merged])
     except ValueError:
         return None
     return (banded[0], replace(banded[1], if_free=free[2:]), *banded[2:])
+
+
+def _steps_of(
+    parts: Sequence[tuple[Stage | None, float]],
+    budget: Budget,
+    *,
+    calibration: float,
+    outputs: int,
+) -> tuple[Step, ...]:
+    """Split a budget over parts, and over counts of each output after them, if there are any.
+
+    Raises
+    ------
+    ValueError
+        As `split_budget`.
+    """
+    counted = outputs if calibration > 0 else 0
+    shares = [*(share for _, share in parts), *[calibration / outputs] * counted]
+    budgets = split_budget(budget, shares=shares)
+    asked = [
+        Step(stage=stage, budget=part)
+        for (stage, _), part in zip(parts, budgets[: len(parts)], strict=True)
+    ]
+    counts = [
+        Step(stage=None, budget=part, calibrates=True, output=output)
+        for output, part in enumerate(budgets[len(parts) :])
+    ]
+    return (*asked, *counts)
 
 
 def _precise_share(budget: Budget, *, rows: int) -> float:

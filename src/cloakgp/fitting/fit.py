@@ -286,7 +286,9 @@ def _schedule(
     in_stages = model.likelihood.in_stages
     criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")
     stages = stages_for(plan.stages, criterion=criterion, noise=budget.noise)
-    chosen_here = isinstance(plan.stages, str) and len(stages) > 1 and in_stages
+    chosen_here = isinstance(plan.stages, str) and len(stages) > 1
+    if chosen_here and not in_stages:
+        stages, chosen_here = ONE_STAGE, False
     share = 0.0
     if plan.calibrated and table.calibrates(model, average=plan.learning.average):
         share = calibration_share(
@@ -306,11 +308,8 @@ def _schedule(
         )
         if by_spread is not None:
             return by_spread
-    if isinstance(plan.stages, str) and len(stages) > 1:
-        if not in_stages:
-            stages = ONE_STAGE
-        elif not table.needs_stages(model, budget, plan.settings):
-            stages = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
+    if chosen_here and not table.needs_stages(model, budget, plan.settings):
+        stages = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
     table.check_stages(stages, model)
     return schedule_stages(
         stages,
