@@ -926,12 +926,22 @@ class RowTable(Table):
         if not (has_adjoint(kernel) and self.rows > LEARNING_CELLS):
             return None
         cells = self.cells_for(kernel)
+        if cells not in self._kept_pairs:
+            self._kept_pairs[cells] = self._pairs(cells)
+        return CellMembers.of(self._kept_pairs[cells], kernel)
+
+    @cached_property
+    def _kept_pairs(self) -> dict[Partition, Array]:
+        return {}
+
+    def _pairs(self, cells: Partition) -> Array:
+        """Return two rows of each cell, shape (n, 2, D); its centre for those without a row."""
         rows = cells.membership(self.summary.sample)
         pairs = np.repeat(cells.centres[:, None, :], 2, axis=1)
         for pair, (start, stop) in zip(pairs, itertools.pairwise(rows.indptr), strict=True):
             if stop > start:
                 pair[:] = self.summary.sample[np.resize(rows.indices[start:stop], 2)]
-        return CellMembers.of(pairs, kernel)
+        return pairs
 
     def _spread_sample(self) -> InputRows | None:
         """Return some rows that tell how far outputs are expected to scatter; None for all.
