@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -202,6 +204,14 @@ def test_more_rows_and_budget_tell_the_noise_better():
     # Of the noise of one of two outputs an answer about both leaves at least half the variance.
     _, of_two = known_noise(release.measurements, count=2)
     assert 0.0 < of_two**2 - LOG_LAW_SD**2 - LOG_NOISE_SD**2 / 2 < 0.03
+
+
+def test_of_rows_that_were_asked_twice_the_last_answer_counts():
+    release, *_ = released("plain", rows=100, epsilon=10.0, seed=0)
+    [asked] = [one for one in release.measurements if one.about_spread]
+    noisier = replace(asked, answers=replace(asked.answers, noise_sd=50.0 * asked.noise_sd))
+    assert known_noise([noisier, asked]) == known_noise([asked])
+    assert known_noise([asked, noisier]) == known_noise([noisier]) != known_noise([asked])
 
 
 def residuals(law, rng, size):
