@@ -35,20 +35,30 @@ def fitted(rows=None, **others):
     return model.fit_rows(ArrayRows(X, Y, input_names=("age",)) if rows is None else rows)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fewer_cells():
+    """Of ten rows each, in place of three: designs take a third."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gathered, "CELLS", 300)
+        yield
+
+
 @pytest.fixture(scope="module")
-def release():
+def release(fewer_cells):
+    del fewer_cells
     return fitted().release_
 
 
 def test_they_are_near_the_true_quantiles_and_those_of_held_rows(release, monkeypatch):
-    held = DPGPQuantileRegressor(**SETTINGS).fit(X, Y).release_
+    # Half of the rows, as they are held, take long enough.
+    held = DPGPQuantileRegressor(**SETTINGS).fit(X[::2], Y[::2]).release_
     errors = [
         np.sqrt(np.square(np.log(one.predict(POINTS)) - np.log(TRUE)).mean(axis=0))
         for one in (release, held)
     ]
     # Their scatter has sd 0.5.
     assert (errors[0] < 0.15).all()
-    assert (errors[0] < 1.5 * errors[1] + 0.03).all()
+    assert (errors[0] < 1.2 * errors[1] + 0.03).all()
     # Cells that are as wide as the curve lose it.
     monkeypatch.setattr(gathered, "CELLS", 3)
     coarse = np.log(fitted().release_.predict(POINTS)[:, 1]) - np.log(TRUE[:, 1])

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
-from cloakgp.design.streaming import rules
+from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import passes as row_fitting
@@ -466,7 +466,7 @@ def test_what_rows_are_asked_is_remembered_and_changes_nothing(table, monkeypatc
     rule = with_memory.measurements[0].strategy.rule
     assert isinstance(rule, PartitionRule)
     assert rule.remembered.of(X[:20]) is None
-    monkeypatch.setattr(rules, "MOST_ROWS", 0)
+    monkeypatch.setattr(remembering, "MOST_BYTES", 0)
     without, many = release()
     assert with_memory.to_bytes() == without.to_bytes()
     assert few <= many - len(X)

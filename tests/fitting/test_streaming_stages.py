@@ -13,17 +13,23 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
-from cloakgp.fitting.row_forecast import forecast_rows
+from cloakgp.design.streaming import remembering
+from cloakgp.fitting.passes import RowTable, with_noise_of_rows
+from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
-from cloakgp.models import APPROXIMATIONS
+from cloakgp.models import APPROXIMATIONS, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds, compose
-from cloakgp.release import DenseStrategy, StreamedStrategy
+from cloakgp.release import DenseStrategy, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.noise import (
+    LOG_NOISE_SD,
+    AnswersByNoise,
     expected_position,
     noise_positions,
+    position_of_noise,
     scaled_noise,
 )
 from cloakgp.release.hyperparameters.scatter import with_noise_in_strata
@@ -104,6 +110,34 @@ def assert_alike(release, other):
 
 
 # Inference.
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_bands_that_are_remembered_change_nothing(noise, tables, monkeypatch):
+    """Bands and columns of rows are found once; without a memory, anew in every pass."""
+    evaluated = []
+    features_and_noise = SparsePrior.features_and_noise
+    monkeypatch.setattr(
+        SparsePrior,
+        "features_and_noise",
+        lambda self, X: evaluated.append(len(X)) or features_and_noise(self, X),
+    )
+
+    def release():
+        evaluated.clear()
+        model = model_of(tables[0], noise=noise, delta=0.0 if noise == "laplace" else 1e-3)
+        made = model.fit_rows(rows_of(tables[0])).release_
+        return made, sum(evaluated)
+
+    with_memory, few = release()
+    banded = [one.question for one in with_memory.measurements[1:]]
+    assert len(banded) == 2
+    # They are given back with the fit.
+    assert all(question.remembered.of(tables[0][:16]) is None for question in banded)
+    monkeypatch.setattr(remembering, "MOST_BYTES", 0)
+    without, many = release()
+    assert_alike(with_memory, without)
+    assert few < many
 
 
 @pytest.mark.usefixtures("any_evidence")
@@ -341,7 +375,7 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, stages, tab
     assert last.strategy.verify(rows_of(X, groups=people), question=last.question) <= 1 + 1e-9
 
 
-@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.usefixtures("any_evidence", "few_learning_cells")
 def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monkeypatch):
     """All rows are gone through where a stratum has too few in the sample."""
     X, seen = np.random.default_rng(1).uniform(0, 4, size=(600, 2)), []
@@ -371,6 +405,37 @@ def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monk
     assert off.mean() < 2 * more.mean()
 
 
+@pytest.mark.parametrize(("moved", "times"), [(-2.6, 1), (-0.3, 1), (0.3, 1), (-3.2, 2), (1.5, 2)])
+def test_a_noise_is_looked_for_around_the_one_that_was_told_before(moved, times, monkeypatch):
+    """The first time, misfit of the curve counted as noise: all of it may have gone since."""
+    declared = SparsePrior(
+        kernel=RBF(1.0), noise_variance=1.0, mean=0.0, inducing=np.linspace(0, 1, 3)[:, None]
+    )
+    before, truth = scaled_noise(declared, 0.8), 0.8 + moved
+    seen = []
+
+    def answered(*_, positions, **__):
+        seen.append(positions)
+        return AnswersByNoise.at_all(
+            np.zeros(len(positions)),
+            positions=positions,
+            values=np.exp([LOG_NOISE_SD * truth]),
+            expected=np.exp(LOG_NOISE_SD * positions)[:, None],
+            variance=np.full((len(positions), 1), 1e-6),
+        )
+
+    monkeypatch.setattr("cloakgp.fitting.passes._answers_by_noise", answered)
+    [found] = with_noise_of_rows(
+        [WeightedPrior(prior=before, likelihood=NUMBERS, weight=1.0)],
+        rows_of(np.zeros((1, 2))),
+        release=SimpleNamespace(prior=declared, measurements=[SimpleNamespace(question=None)]),
+        before=before,
+    )
+    assert len(seen) == times
+    within = np.clip(truth, seen[-1][0], seen[-1][-1])
+    assert position_of_noise(found.prior, declared=declared) == pytest.approx(within, abs=0.02)
+
+
 # The rule that leaves stages out.
 
 
@@ -386,6 +451,7 @@ def test_many_rows_are_asked_once_and_few_in_stages():
     assert counts == {300: 3, 30_000: 1}
 
 
+@pytest.mark.usefixtures("few_learning_cells")
 @pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning")
 def test_many_rows_are_asked_again_as_finely_as_was_learned():
     """A curve steeper than declared: what was learned decides what the second stage asks."""
@@ -400,6 +466,33 @@ def test_many_rows_are_asked_again_as_finely_as_was_learned():
     assert located[1].strategy.prior.kernel != release.prior.kernel
     assert located[1].strategy.n_answers > located[0].strategy.n_answers
     assert "asking again, as finely as learned (2 of 2)" in steps
+
+
+@pytest.mark.parametrize(
+    ("kernel", "inputs", "cells"),
+    [(RBF(1.0), 1, 500), (RBF(1.0), 3, 1500), (RBF(1.0), 6, 2000), (RBF(1.0) ** 2, 6, 400)],
+)
+def test_a_kernel_is_learned_at_as_many_cells_as_inputs_need(kernel, inputs, cells, monkeypatch):
+    """The figures that docs/default-prior.md states, as the most that are looked for."""
+    asked = []
+
+    def centres(summary, most):
+        asked.append(most)
+        return summary.sample[:1], np.ones(1)
+
+    monkeypatch.setattr("cloakgp.models.summary.Summary.centres", centres)
+    X = np.zeros((30, inputs))
+    RowTable.of(ArrayRows(X, X[:, 0])).cells_for(kernel)
+    assert asked == [cells]
+
+
+@pytest.mark.parametrize(("excess", "worth"), [(0.049, False), (0.051, True)])
+def test_where_noise_is_known_bands_are_worth_5_percent_of_the_curve(excess, worth, monkeypatch):
+    """The figure that docs/adaptive.md states; how noisy new outputs are counts for nothing."""
+    expected = RowsForecast(remaining=(1.0 + excess) ** 2, least=1.0, noise=100.0)
+    monkeypatch.setattr(RowTable, "_forecast_after", lambda *_: expected)
+    table = RowTable.of(rows_of(np.linspace(0.0, 1.0, 60).reshape(-1, 2)))
+    assert table.needs_stages(None, None, None, known=object()) is worth
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -522,6 +615,7 @@ def test_tables_files_and_fits_of_many_rows_go_in_stages(tmp_path, tables, monke
         assert [type(one.strategy) for one in release.measurements] == 3 * [StreamedStrategy]
 
 
+@pytest.mark.usefixtures("few_learning_cells")
 @pytest.mark.parametrize("noise_sd", [6.0, 20.0])
 def test_beside_one_stage_it_is_asked_how_noisy_outputs_are(noise_sd):
     """A tenth of the bounds was declared, and stayed: measured over claimed was .58 and 1.9."""

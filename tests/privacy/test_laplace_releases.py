@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, refine
 from cloakgp.data import ArrayRows
-from cloakgp.design.streaming.rules import RememberedColumns
+from cloakgp.design.streaming.remembering import RememberedColumns, RememberedRows
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
 from cloakgp.privacy.noise import LAPLACE
 from cloakgp.privacy.questions.bands import Bands
@@ -467,4 +467,37 @@ def test_privacy_does_not_rest_on_the_memory_of_passes(monkeypatch):
         # As long as they may be, but of other rows: worse questions, and no less private.
         release = fitted_with_memory(patch, lambda columns: columns[:, ::-1].tocsr(), keeper=keeper)
     assert release.guarantee.pure_epsilon <= PURE["epsilon"]
+    assert keeper.pure <= PURE["epsilon"] * (1 + 1e-9)
+
+
+def test_nor_on_the_memory_of_bands(monkeypatch):
+    """Places in a band are at most half a width off its middle, wherever a band lies."""
+    kept, asked = RememberedRows.of, []
+
+    def spoiled(self, X):
+        found = kept(self, X)
+        if found is None or len(found) == 1:
+            return found
+        asked.append(len(X))
+        lower, upper = found
+        return lower - 3.0, upper - 2.0
+
+    monkeypatch.setattr(RememberedRows, "of", spoiled)
+    keeper, X = Counting(), inputs(rows=60)
+    stages = [(0.4, None), (0.6, 1.0)]
+    model = DPGPRegressor(
+        bounds=BOUNDS,
+        **PURE,
+        inducing=4,
+        noise="laplace",
+        interval=False,
+        stages=stages,
+        learn=None,
+    )
+    with counted_by(keeper):
+        release = model.fit_rows(ArrayRows(X, outputs(rows=60))).release_
+    assert asked
+    [_, last] = release.measurements
+    # In units of the bands, one output moves one answer by 1 at most.
+    assert last.answers.noise_sd == pytest.approx(np.sqrt(2.0) / (0.6 * PURE["epsilon"]), rel=1e-3)
     assert keeper.pure <= PURE["epsilon"] * (1 + 1e-9)

@@ -70,7 +70,7 @@ from cloakgp.release.bands import (
     RowScatter,
     RowSpread,
 )
-from cloakgp.release.hyperparameters.covariance import CellMembers, gather_sums
+from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import (
     confirmed,
     learn_classes,
@@ -108,6 +108,8 @@ from cloakgp.utils.passes import Passes
 # Of the points that kernels are learned at. With 400, rows lay so far from them on some tables that
 # learning took how curves vary within cells for short lengthscales, and predictions became worse.
 LEARNING_CELLS = 2000
+# Of few inputs fewer lie as near to all rows.
+LEARNING_CELLS_AN_INPUT = 500
 # Where it is asked early how noisy outputs are: the stages of which a kernel is learned.
 LEARNED_STAGES = 2
 # Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
@@ -246,11 +248,17 @@ class RowTable(Table):
 
     def cells_for(self, kernel: Kernel) -> Partition:
         """Return the cells of summed questions, at whose centres a kernel is learned."""
-        most = most_cells(kernel)
+        most = self._most_cells(kernel)
         if most not in self._kept_cells:
             centres, _ = self.summary.centres(most)
             self._kept_cells[most] = Partition(centres=centres, units=self.summary.units)
         return self._kept_cells[most]
+
+    def _most_cells(self, kernel: Kernel) -> int:
+        """Return at how many points a kernel is learned, at most."""
+        if not has_adjoint(kernel):
+            return SLOW_LEARNING_CELLS
+        return min(LEARNING_CELLS, LEARNING_CELLS_AN_INPUT * len(self.summary.units))
 
     @cached_property
     def _kept_cells(self) -> dict[int, Partition]:
@@ -849,11 +857,11 @@ class RowTable(Table):
         if noisy is not None:
             assert isinstance(noisy, SparsePrior)
             scatter = noisy.scatter
-        members = self._members(prior.kernel)
+        pairs = self._pairs_for(prior.kernel)
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
             coarse = (
                 _on(declared, first.prior.inducing)
-                if members is None
+                if pairs is None
                 else ExactPrior(
                     kernel=declared.kernel,
                     noise_variance=declared.noise_variance,
@@ -867,7 +875,7 @@ class RowTable(Table):
                     stages,
                     mean=prior.mean,
                     points=self.cells_for(prior.kernel).centres,
-                    members=members,
+                    pairs=pairs,
                     trends=trends,
                     detrended=declared.trend is not None,
                 ),
@@ -882,7 +890,7 @@ class RowTable(Table):
                 for one in learned
             )
             found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), learned))
-        confirms = self.rows > most_cells(prior.kernel)
+        confirms = self.rows > self._most_cells(prior.kernel)
         if confirms or len(found) > 1:
             return self._weigh(found, release, confirms=confirms)
         return found[0][1], None
@@ -921,14 +929,14 @@ class RowTable(Table):
         kept = [prior, *_others(learned, prior)]
         return learned, tuple(under_these(one, kept) for one in stated)
 
-    def _members(self, kernel: Kernel) -> CellMembers | None:
-        """Return the row of each cell at which a kernel is learned; None where centres are."""
-        if not (has_adjoint(kernel) and self.rows > LEARNING_CELLS):
+    def _pairs_for(self, kernel: Kernel) -> Array | None:
+        """Return two rows of each cell, at which a kernel is learned; None where centres are."""
+        if not (has_adjoint(kernel) and self.rows > self._most_cells(kernel)):
             return None
         cells = self.cells_for(kernel)
         if cells not in self._kept_pairs:
             self._kept_pairs[cells] = self._pairs(cells)
-        return CellMembers.of(self._kept_pairs[cells], kernel)
+        return self._kept_pairs[cells]
 
     @cached_property
     def _kept_pairs(self) -> dict[Partition, Array]:
@@ -953,10 +961,10 @@ class RowTable(Table):
         return InputRows(self.summary.sample[:SPREAD_ROWS])
 
     def finish(self, release: Release) -> Release:
-        """Return the release, and free the memory of columns of rows."""
+        """Return the release, and free the memory of what was found of rows."""
         for measurement in release.measurements:
             if isinstance(measurement.strategy, StreamedStrategy):
-                measurement.strategy.rule.remembered.forget()
+                measurement.strategy.columns(measurement.question).forget()
         return super().finish(release)
 
 
@@ -1285,11 +1293,6 @@ def _with_values(prior: ExactPrior | SparsePrior, learned: ExactPrior | SparsePr
 def _on(prior: ExactPrior | SparsePrior, inducing: Array) -> SparsePrior:
     assert isinstance(prior, SparsePrior)
     return replace(prior, inducing=inducing)
-
-
-def most_cells(kernel: Kernel) -> int:
-    """Return at how many points a kernel is learned, at most."""
-    return LEARNING_CELLS if has_adjoint(kernel) else SLOW_LEARNING_CELLS
 
 
 def _others(learned: Sequence[WeightedPrior], prior: SparsePrior) -> list[SparsePrior]:

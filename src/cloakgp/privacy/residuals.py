@@ -224,7 +224,7 @@ def measure_residuals(
     >>> from cloakgp.models.features import BinBasis, InputBox
     >>> basis = BinBasis(kernel=RBF(), box=InputBox((0.0,), (4.0,)), bins=(2,))
     >>> found = measure_residuals([[1.0], [2.5], [3.0]], [0.0, 1.0, 1.0], basis=basis,
-    ...     bounds=(0, 1), weights=np.zeros(2), centre=0.5, half_width=0.5, epsilon=1e4, delta=1e-3)
+    ...     bounds=(0, 1), weights=np.zeros(2), centre=0.5, half_width=0.5, epsilon=1e6, delta=1e-3)
     >>> found.moments.round(1).tolist(), round(found.squares, 1)
     ([-0.5, 1.0], 1.5)
     """

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from cloakgp.design.streaming.remembering import RememberedRows
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import linearise_clipped
 from cloakgp.models.likelihoods import Linearisation, Window
@@ -171,8 +173,19 @@ class RowPrediction:
         features : array of shape (M, n)
         noise : array of shape (n,)
         """
-        spread = np.square(self.root.T @ features).sum(axis=0)
-        return self.prior.mean + self.mean @ features, spread + noise
+        return self.given_answers(features, noise)[1:]
+
+    def given_answers(self, features: Array, noise: Array) -> tuple[Array, Array, Array]:
+        """Return Gᵀv of rows, and means and variances of their outputs.
+
+        Parameters
+        ----------
+        features : array of shape (M, n)
+        noise : array of shape (n,)
+        """
+        known: Array = self.root.T @ features
+        spread = np.einsum("mn,mn->n", known, known)
+        return known, self.prior.mean + self.mean @ features, spread + noise
 
 
 class RowQuestion(Question):
@@ -182,6 +195,11 @@ class RowQuestion(Question):
     """
 
     prediction: RowPrediction
+
+    @cached_property
+    def remembered(self) -> RememberedRows:
+        """What was found of rows in earlier passes of a fit, for a further pass."""
+        return RememberedRows()
 
     @abstractmethod
     def features_and_noise(self, X: Array) -> tuple[Array, Array]:
@@ -229,9 +247,22 @@ class RowBands(UnitQuestion, RowQuestion):
         """G, with G Gᵀ the covariance of the inducing variables given the answers."""
         return self.prediction.root
 
-    def of_rows(self, X: Array) -> Bands:
-        """Return the bands of rows with inputs of shape (n, D), or with more columns."""
-        return self._around(*self.prediction.predicted(*self.prediction.known(X)))
+    def of_rows(self, X: Array, *, remember: bool = False) -> Bands:
+        """Return the bands of rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), or with more columns
+        remember : bool
+            Keep them for further passes of a fit, until it forgets them.
+        """
+        found = self.remembered.of(X)
+        if found is not None:
+            return Bands(*found)
+        bands = self._around(*self.prediction.predicted(*self.prediction.known(X)))
+        if remember:
+            self.remembered.keep(X, bands.lower, bands.upper)
+        return bands
 
     def _around(self, mean: Array, variance: Array) -> Bands:
         return choose_bands(mean, variance, width=self.reach, bounds=OutputBounds(*self.bounds))
@@ -243,13 +274,11 @@ class RowBands(UnitQuestion, RowQuestion):
         A Gᵀv and noise variances A² λ + var e.
         """
         features, noise = self.prediction.known(X)
-        mean, variance = self.prediction.predicted(features, noise)
+        known, mean, variance = self.prediction.given_answers(features, noise)
         bands = self._around(mean, variance)
         account = account_in_bands(mean, variance, bands=bands)
-        return (
-            (self.root.T @ features) * account.slope,
-            np.square(account.slope) * noise + account.residual,
-        )
+        known *= account.slope
+        return known, np.square(account.slope) * noise + account.residual
 
 
 @dataclass(frozen=True, eq=False)

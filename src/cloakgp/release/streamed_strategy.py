@@ -123,8 +123,10 @@ class RuleColumns:
         return self.rule.summable_columns(*self.model.features_and_noise(X))
 
     def forget(self) -> None:
-        """Free the memory of the columns of rows."""
+        """Free the memory of what was found of rows."""
         self.rule.remembered.forget()
+        if isinstance(self.model, RowQuestion):
+            self.model.remembered.forget()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cloakgp.design.streaming import rules
-from cloakgp.design.streaming.rules import PartitionRule, RememberedColumns
+from cloakgp.design.streaming import remembering
+from cloakgp.design.streaming.remembering import RememberedColumns, RememberedRows
+from cloakgp.design.streaming.rules import PartitionRule
 
 
 def columns_of_one_entry(*, answers, rows, seed=0):
@@ -50,7 +51,7 @@ def test_columns_of_more_entries_are_not_kept():
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(rules, "MOST_ROWS", 25)
+    monkeypatch.setattr(remembering, "MOST_BYTES", 25)
     remembered = RememberedColumns()
     tables = [np.full((10, 1), float(number)) for number in range(4)]
     for X in tables:
@@ -78,3 +79,45 @@ def test_a_rule_that_travels_remembers_nothing():
     rule.remembered.keep(X, columns_of_one_entry(answers=2, rows=3))
     assert pickle.loads(pickle.dumps(rule)).remembered.of(X) is None
     assert rule.remembered.of(X) is not None
+
+
+def test_rows_are_known_again_in_whole_blocks(monkeypatch):
+    monkeypatch.setattr(remembering, "BLOCK_ROWS", 4)
+    X = np.arange(10.0)[:, None]
+    lower, upper = X[:, 0] - 1.0, X[:, 0] + 1.0
+    remembered = RememberedRows()
+    remembered.keep(X, lower, upper)
+    for rows in (slice(None), slice(4), slice(4, 10), slice(8, None)):
+        found = remembered.of(X[rows])
+        np.testing.assert_array_equal(found, (lower[rows], upper[rows]))
+    for rows in (slice(2, 6), slice(6), slice(1, None)):
+        assert remembered.of(X[rows]) is None
+    assert pickle.loads(pickle.dumps(remembered)).of(X) is None
+
+
+def test_what_is_kept_twice_takes_no_more_room(monkeypatch):
+    monkeypatch.setattr(remembering, "MOST_BYTES", 200)
+    remembered, X = RememberedRows(), np.zeros((10, 1))
+    for _ in range(9):
+        remembered.keep(X, np.ones(10))
+    remembered.keep(X + 1.0, np.ones(10))
+    assert remembered.of(X + 1.0) is not None
+    remembered.keep(X + 2.0, np.ones(10))
+    assert remembered.of(X + 2.0) is None
+
+
+def test_there_is_room_for_as_many_rows_as_docs_say(monkeypatch):
+    """Of two bytes in columns of hundreds of answers, of sixteen in bands: docs/many-rows.md."""
+    room = remembering.MOST_BYTES
+    assert room / 2**20 == 128
+    assert room / 2 == pytest.approx(67e6, rel=0.01)
+    assert room / 16 == pytest.approx(8e6, rel=0.06)
+    monkeypatch.setattr(remembering, "MOST_BYTES", 160)
+    for rows, kept in ((80, True), (81, False)):
+        columns, X = RememberedColumns(), np.arange(float(rows))[:, None]
+        columns.keep(X, columns_of_one_entry(answers=300, rows=rows))
+        assert (columns.of(X) is not None) == kept
+    for rows, kept in ((10, True), (11, False)):
+        bands, X = RememberedRows(), np.arange(float(rows))[:, None]
+        bands.keep(X, X[:, 0], X[:, 0] + 1.0)
+        assert (bands.of(X) is not None) == kept

@@ -97,6 +97,7 @@ def measurements_of(release):
     return getattr(release, "entries", release).measurements
 
 
+@pytest.mark.usefixtures("few_learning_cells")
 @pytest.mark.parametrize("kind", FITS)
 def test_it_is_fitted_saved_loaded_described_drawn_and_verified(kind, tmp_path):
     model = FITS[kind]()

@@ -8,16 +8,15 @@ column, and nobody has to keep them.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from cloakgp.design.streaming.remembering import RememberedColumns
 from cloakgp.utils.arrays import Array
 
 NEWTON_STEPS = 30
@@ -29,6 +28,27 @@ LENGTH_TOLERANCE = 1e-10
 
 Columns = Array | sparse.csr_array
 """What is asked of rows, shape (k, n): dense, or of few entries that are not zero."""
+
+
+def weigh_rows(columns: Columns, weights: Array) -> Columns:
+    """Return R diag(weights), as sparse as R.
+
+    Parameters
+    ----------
+    columns : array or sparse array of shape (k, n)
+        R.
+    weights : array of shape (n,)
+
+    Examples
+    --------
+    >>> weigh_rows(sparse.csr_array(np.eye(2)), np.array([3.0, 4.0])).toarray()
+    array([[3., 0.],
+           [0., 4.]])
+    """
+    if not isinstance(columns, sparse.csr_array):
+        return columns * weights
+    entries = columns.data * weights[columns.indices]
+    return sparse.csr_array((entries, columns.indices, columns.indptr), shape=columns.shape)
 
 
 class RowModel(Protocol):
@@ -254,79 +274,3 @@ def _shortened(wanted: Array, penalties: Array) -> Array:
 def _lengths(columns: Array) -> Array:
     lengths: Array = np.sqrt(np.einsum("kn,kn->n", columns, columns))
     return lengths
-
-
-# Rows that are remembered at most: 128 MiB of two bytes each.
-MOST_ROWS = 2**26
-
-
-class RememberedColumns:
-    """Columns of rows that were seen together, each with one entry, 1 or −1.
-
-    Examples
-    --------
-    >>> remembered, X = RememberedColumns(), np.zeros((2, 1))
-    >>> remembered.keep(X, sparse.csr_array(np.array([[1.0, 0.0], [0.0, -1.0]])))
-    >>> remembered.of(X).toarray()
-    array([[ 1.,  0.],
-           [ 0., -1.]])
-    >>> remembered.of(X + 1.0) is None
-    True
-    """
-
-    def __init__(self) -> None:
-        self._signed: dict[bytes, NDArray[np.signedinteger]] = {}
-        self._rows = self._answers = 0
-
-    def __reduce__(self) -> tuple[type[RememberedColumns], tuple[()]]:
-        # On another machine there are other rows.
-        return RememberedColumns, ()
-
-    def keep(self, X: Array, columns: sparse.csr_array) -> None:
-        """Remember the columns of some rows, if there is room. May be called by several threads.
-
-        Parameters
-        ----------
-        X : array of shape (n, D)
-            Public inputs.
-        columns : sparse array of shape (k, n)
-            Of the same k at every call, with one entry in every column.
-        """
-        answers, rows = columns.shape
-        if self._rows + rows > MOST_ROWS or columns.nnz != rows:
-            return
-        by_row = columns.tocsc()
-        signed = (by_row.indices + 1) * np.sign(by_row.data).astype(np.intp)
-        self._signed[_digest(X)] = signed.astype(np.min_scalar_type(-answers - 1))
-        self._answers, self._rows = answers, self._rows + rows
-
-    def of(self, X: Array) -> sparse.csr_array | None:
-        """Return the columns of some rows, if these were seen together; None if not.
-
-        Parameters
-        ----------
-        X : array of shape (n, D)
-            Public inputs.
-        """
-        if not self._signed:
-            return None
-        signed = self._signed.get(_digest(X))
-        if signed is None:
-            return None
-        rows = len(signed)
-        return sparse.csr_array(
-            (
-                np.sign(signed).astype(np.float64),
-                (np.abs(signed.astype(np.intp)) - 1, np.arange(rows)),
-            ),
-            shape=(self._answers, rows),
-        )
-
-    def forget(self) -> None:
-        """Give the memory back."""
-        self._signed.clear()
-        self._rows = 0
-
-
-def _digest(X: Array) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=16).digest()

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from cloakgp.design.streaming.binning import Partition
-from cloakgp.design.streaming.rules import Columns, RowModel, Rule
+from cloakgp.design.streaming.rules import Columns, RowModel, Rule, weigh_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 
@@ -139,7 +139,7 @@ def weighted_products(columns: Columns, others: Columns, *, weights: Array | flo
         R'.
     weights : array of shape (n,), or float
     """
-    products = (columns * weights) @ others.T
+    products = weigh_rows(columns, np.broadcast_to(weights, columns.shape[1:])) @ others.T
     dense: Array = products.toarray() if sparse.issparse(products) else products
     return dense
 

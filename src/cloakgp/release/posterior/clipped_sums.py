@@ -18,6 +18,7 @@ from functools import reduce
 import numpy as np
 
 from cloakgp.design.streaming.binning import Partition
+from cloakgp.design.streaming.remembering import BLOCK_ROWS
 from cloakgp.design.streaming.sums import (
     ClippedSums,
     StrategySums,
@@ -41,9 +42,6 @@ from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
-
-# Rows that are gone through at a time.
-BLOCK_ROWS = 2048
 
 
 def sum_stage(
@@ -265,22 +263,14 @@ class _Summing:
             self.stages.over(X), self.stages.priors, strict=True
         ):
             *earlier, last = stages
-            asked = last.questions
-            weighed, squares = asked * noise, np.einsum("kn,kn->n", asked, asked)
-            parts.append(
-                StrategySums(
-                    features=asked @ features.T,
-                    noise=weighed @ asked.T,
-                    totals=asked.sum(axis=1),
-                    count=len(X),
-                    chunk_rows=len(X),
-                    longest=float(np.sqrt(squares.max(initial=0.0))),
-                    cells=None if membership is None else (membership @ asked.T).T,
-                    squares=None if membership is None else membership @ squares,
-                    shared=tuple(weighed @ one.questions.T for one in earlier),
-                    clipped=_clipped(last, mean=prior.means_of(features)),
-                )
+            sums = sums_of_rows(
+                last.questions,
+                features,
+                noise,
+                membership=membership,
+                earlier=[one.questions for one in earlier],
             )
+            parts.append(replace(sums, clipped=_clipped(last, mean=prior.means_of(features))))
         return _Several(parts=tuple(parts))
 
 
@@ -296,6 +286,6 @@ def _clipped(asked: AskedOfRows, *, mean: Array) -> ClippedSums | None:
     offset = offset_per_sd(account.slope * width, asked.variance) / width
     return ClippedSums(
         expected=columns @ (account.expected - account.slope * (asked.mean - mean)),
-        residual=(columns * account.residual) @ columns.T,
+        residual=weighted_products(columns, columns, weights=account.residual),
         skew=columns @ offset,
     )

@@ -20,6 +20,7 @@ from typing import Self
 import numpy as np
 from scipy import linalg
 
+from cloakgp.design.streaming.rules import Columns, weigh_rows
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Linearisation
 from cloakgp.privacy.questions.bands import Bands
@@ -83,10 +84,10 @@ class RowKnowledge:
     Attributes
     ----------
     prior : SparsePrior
-    asked : array of shape (K, M)
-        F, of all answers before.
-    factor : array of shape (K, K)
-        L.
+    known : array of shape (K, M)
+        L⁻¹F, of all answers before.
+    inverse : array of shape (K, K)
+        L⁻¹. In units of the noise S is I and more, so that little is lost to rounding.
     whitened : array of shape (K,)
         L⁻¹ (a − E a).
     own : tuple of slice
@@ -94,8 +95,8 @@ class RowKnowledge:
     """
 
     prior: SparsePrior
-    asked: Array
-    factor: Array
+    known: Array
+    inverse: Array
     whitened: Array
     own: tuple[slice, ...]
 
@@ -114,16 +115,19 @@ class RowKnowledge:
                 own.append(slice(start, stop))
             start = stop
         asked = [each.inducing_cross(prior) for each in posterior.tables]
+        inverse = linalg.solve_triangular(
+            posterior.factor, np.eye(len(posterior.factor)), lower=True
+        )
         return cls(
             prior=prior,
-            asked=np.vstack([np.zeros((0, len(prior.inducing))), *asked]),
-            factor=posterior.factor,
+            known=inverse @ np.vstack([np.zeros((0, len(prior.inducing))), *asked]),
+            inverse=inverse,
             whitened=posterior.factor.T @ posterior.weights,
             own=tuple(own),
         )
 
     def outputs(
-        self, features: Array, noise: Array, earlier: Sequence[Array]
+        self, features: Array, noise: Array, earlier: Sequence[Columns]
     ) -> tuple[Array, Array]:
         """Return means and variances of the outputs of rows, shapes (n,).
 
@@ -131,15 +135,14 @@ class RowKnowledge:
         ----------
         features : array of shape (M, n)
         noise : array of shape (n,)
-        earlier : sequence of arrays of shape (k', n)
+        earlier : sequence of arrays or sparse arrays of shape (k', n)
             What earlier stages asked of them, in units of their noise.
         """
-        crossed = self.asked @ features
+        known = self.known @ features
         for span, questions in zip(self.own, earlier, strict=True):
-            crossed[span] += questions * noise
-        known = linalg.solve_triangular(self.factor, crossed, lower=True)
-        prior = np.square(features).sum(axis=0) + noise
-        variance = prior - np.square(known).sum(axis=0)
+            known += self.inverse[:, span] @ weigh_rows(questions, noise)
+        prior = np.einsum("mn,mn->n", features, features) + noise
+        variance = prior - np.einsum("kn,kn->n", known, known)
         mean: Array = self.prior.means_of(features) + self.whitened @ known
         return mean, np.maximum(variance, SMALLEST_VARIANCE * prior)
 
@@ -150,11 +153,11 @@ class AskedOfRows:
 
     Attributes
     ----------
-    columns : array of shape (k, n)
+    columns : array or sparse array of shape (k, n)
         R.
-    questions : array of shape (k, n)
+    questions : array or sparse array of shape (k, n)
         R A.
-    scaled : array of shape (k, n)
+    scaled : array or sparse array of shape (k, n)
         The same in units of the noise.
     band : Bands or None
     mean, variance : arrays of shape (n,) or None
@@ -162,9 +165,9 @@ class AskedOfRows:
     account : Linearisation or None
     """
 
-    columns: Array
-    questions: Array
-    scaled: Array
+    columns: Columns
+    questions: Columns
+    scaled: Columns
     band: Bands | None = None
     mean: Array | None = None
     variance: Array | None = None
@@ -230,8 +233,11 @@ class RowStages:
         ----------
         X : array of shape (n, D), or with the sizes of groups
         """
-        columns = [stage.columns(X) for stage in self.stages]
-        bands = [None if stage.bands is None else stage.bands.of_rows(X) for stage in self.stages]
+        columns = [stage.columns.summable_columns(X) for stage in self.stages]
+        bands = [
+            None if stage.bands is None else stage.bands.of_rows(X, remember=True)
+            for stage in self.stages
+        ]
         known_of_rows = features_under(self.priors, X)
         for (features, noise), knowledge in zip(known_of_rows, self.knowledge, strict=True):
             asked: list[AskedOfRows] = []
@@ -243,7 +249,7 @@ class RowStages:
                     continue
                 mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
                 account = account_in_bands(mean, variance, bands=band)
-                questions = column * account.slope
+                questions = weigh_rows(column, account.slope)
                 asked.append(
                     AskedOfRows(
                         columns=column,

@@ -16,6 +16,7 @@ from functools import reduce
 
 import numpy as np
 
+from cloakgp.design.streaming.remembering import BLOCK_ROWS
 from cloakgp.models import SparsePrior
 from cloakgp.release.bands import RowSpread
 from cloakgp.release.measurement import Measurement
@@ -24,9 +25,6 @@ from cloakgp.release.posterior.row_stages import RowKnowledge, RowStages
 from cloakgp.release.streamed_strategy import RuleColumns
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
-
-# Rows that are gone through at a time.
-BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
