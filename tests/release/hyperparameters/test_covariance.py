@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conditioning import learning_answers
+from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -17,9 +18,11 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
+from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.release.hyperparameters import covariance as answer_covariance
-from cloakgp.release.hyperparameters.covariance import CellMembers, LearningQuestions
-from cloakgp.release.hyperparameters.gradients import latent_covariance_of
+from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.gradients import WithinCells, latent_covariance_of
 from cloakgp.release.tables import DenseTable
 
 KERNELS = {
@@ -242,16 +245,76 @@ def test_rows_at_one_point_are_added_up_once(rng, rows):
     np.testing.assert_allclose(asked.row_products(), asked.row_products(np.ones_like(variances)))
 
 
-def test_a_row_of_a_cell_is_as_far_from_its_mean_as_two_rows_differ():
-    """Oracle: the variance of the process at one place given the mean of many in the same cell."""
+def of_cells(rng, *, cells=150):
+    """Questions of rows in cells, where the first of two rows stands for all."""
+    pairs = rng.uniform(0.0, 0.5, size=(cells, 2, 2)) + rng.integers(0, 9, size=(cells, 1, 2))
+    return LearningQuestions(
+        points=pairs[:, 0], others=pairs[:, 1], questions=rng.normal(size=(4, cells)), tables=()
+    )
+
+
+SLOPING = RBF(1.3) + 2.0 * LinearKernel([1.0, 2.0], [1.0, 3.0])
+
+
+@pytest.mark.parametrize("kernel", [2.0 * RBF(1.3), SLOPING])
+def test_what_a_row_hides_of_its_cell_is_of_its_own_in_each(kernel):
+    """Oracle: dense matrices, cell by cell."""
+    asked = of_cells(np.random.default_rng(0))
+    found, _ = latent_covariance_of(prior_of(kernel, None), asked)
+    expected = asked.questions @ kernel(asked.points) @ asked.questions.T
+    for question, point, other in zip(asked.questions.T, asked.points, asked.others, strict=True):
+        among = kernel(np.stack([point, other]))
+        apart = np.trace(among) / 2 - among[0, 1]
+        expected += apart * np.outer(question, question)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_answers_have_a_covariance_where_a_slope_differs_within_a_cell():
+    """A row near the middle stands for one far from it: they have much in common, it has little.
+
+    Its own variance less that was negative, and nothing was learned.
+    """
+    far = np.array([[[0.1, 0.0], [30.0, 0.0]], [[1.0, 0.0], [1.1, 0.0]]])
+    asked = LearningQuestions(
+        points=far[:, 0], others=far[:, 1], questions=1e3 * np.eye(2), tables=()
+    )
+    kernel = 2.0 * LinearKernel([0.0, 0.0], [1.0, 1.0])
+    assert kernel(far[0, :1])[0, 0] < kernel(far[0, :1], far[0, 1:])[0, 0]
+    found, _ = latent_covariance_of(prior_of(kernel, None), asked)
+    assert np.linalg.eigvalsh(found).min() >= 0.0
+    assert (WithinCells(kernel, far[:, 0], far[:, 1]).variance >= 0.0).all()
+
+
+@pytest.mark.parametrize("kernel", [2.0 * RBF(1.3), 2.0 * LinearKernel([0.0], [1.0])])
+def test_a_row_of_a_cell_is_as_far_from_its_mean_as_two_rows_differ(kernel):
+    """Oracle: the process at one place, less its mean over many in the same cell, over draws."""
     rng = np.random.default_rng(0)
-    kernel = 2.0 * RBF(1.3)
-    pairs = rng.uniform(0.0, 0.5, size=(400, 2, 1)) + rng.integers(0, 9, size=(400, 1, 1))
-    found = CellMembers.of(pairs, kernel)
-    np.testing.assert_array_equal(found.rows, pairs[:, 0])
-    for pair, variance in zip(pairs, found.variance, strict=True):
-        among = kernel(pair)
-        assert variance == pytest.approx(among[0, 0] - among[0, 1], abs=1e-12)
-    # Over draws, that is what the place of a row in its cell adds to the mean over the cell.
-    many = rng.uniform(0.0, 0.5, size=(2_000, 1))
-    assert found.variance.mean() == pytest.approx(2.0 - kernel(many).mean(), rel=0.1)
+    pairs = rng.uniform(0.0, 0.5, size=(2, 2_000, 1))
+    within = WithinCells(kernel, *pairs)
+    among = kernel(pairs[0])
+    # E (f(x) − mean of f)², the mean over all the others.
+    expected = np.diag(among).mean() - among[~np.eye(2_000, dtype=bool)].mean()
+    assert within.variance.mean() == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        3.0 * Matern([0.8, 2.0], nu=1.5) + ConstantKernel(0.5),
+        SLOPING,
+        2.0 * BlockMatern([1.5], blocks=[0, 0]),
+    ],
+)
+def test_it_moves_with_the_kernel_as_slopes_say(kernel):
+    rng = np.random.default_rng(0)
+    asked = of_cells(rng)
+    weights = rng.normal(size=(4, 4))
+    weights = weights + weights.T
+    _, back = latent_covariance_of(prior_of(kernel, None), asked)
+
+    def weighed(theta):
+        moved = prior_of(kernel.clone_with_theta(theta), None)
+        return float(np.vdot(weights, latent_covariance_of(moved, asked)[0]))
+
+    expected = approx_fprime(kernel.theta, weighed, 1e-6)
+    np.testing.assert_allclose(back(weights), expected, rtol=1e-4, atol=1e-3)

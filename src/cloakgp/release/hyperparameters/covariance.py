@@ -8,27 +8,23 @@ release nor its guarantee.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy import linalg
-from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.defaults import input_scales
-from cloakgp.models.latent import latent_covariance, latent_variance
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
 
 LEARNING_POINTS = 600
-PAIRS_AT_A_TIME = 100
 
 
 class RowAnswers(Protocol):
@@ -130,11 +126,16 @@ class LearningQuestions:
     tables : tuple
         The questions in sums over rows, one entry per table; answers of the tables follow each
         other.
+    others : array of shape (n, D), optional
+        Where each point is a row that stands for all rows of a cell, another row of the cell.
+        What the process is at the point less its mean over the cell has about the variance
+        ½ var[f(x) − f(x')], of its own in each cell.
     """
 
     points: Array
     questions: Array
     tables: tuple[RowAnswers, ...]
+    others: Array | None = field(default=None, kw_only=True)
 
     @classmethod
     def of_cells(cls, cells: CellQuestions, *, most: int | None = None) -> LearningQuestions:
@@ -241,48 +242,12 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class CellMembers:
-    """A row of every cell, which stands for all of them.
-
-    A cell's centre lies nearer to the middle of a table than its rows do, the more so the more
-    inputs there are: learned at centres, lengthscales come out too short.
-
-    Attributes
-    ----------
-    rows : array of shape (n, D)
-    variance : array of shape (n,)
-        How far the process there may be from its mean over the cell.
-    """
-
-    rows: Array
-    variance: Array
-
-    @classmethod
-    def of(cls, pairs: Array, kernel: Kernel) -> CellMembers:
-        """Return the first of two rows of each cell, with the variance that a kernel gives.
-
-        Parameters
-        ----------
-        pairs : array of shape (n, 2, D)
-            Drawn from each cell.
-        kernel : sklearn.gaussian_process.kernels.Kernel
-        """
-        first, second = pairs[:, 0], pairs[:, 1]
-        alike = [
-            np.diag(latent_covariance(kernel, first[part], second[part]))
-            for part in gen_batches(len(pairs), PAIRS_AT_A_TIME)
-        ]
-        variance = latent_variance(kernel, first) - np.concatenate(alike)
-        return cls(rows=first, variance=np.maximum(variance, 0.0))
-
-
 def gather_sums(
     stages: Sequence[tuple[StrategySums, Measurement]],
     *,
     mean: float,
     points: Array,
-    members: CellMembers | None = None,
+    pairs: Array | None = None,
     trends: Sequence[Array] = (),
     detrended: bool = False,
 ) -> LearningAnswers:
@@ -298,8 +263,11 @@ def gather_sums(
         Of the prior under which outputs in bands were linearised.
     points : array of shape (n, D)
         The centres of the cells.
-    members : CellMembers, optional
-        A row of each cell, at which all of its rows are taken to be in place of its centre.
+    pairs : array of shape (n, 2, D), optional
+        Two rows of each cell: the first is where all of its rows are taken to be, in place of its
+        centre, and the second tells how far the process may differ within it. A centre lies nearer
+        to the middle of a table than its rows do, the more so the more inputs there are: learned at
+        centres, lengthscales come out too short.
     trends : sequence of arrays of shape (k,)
         What the trend of that prior adds to the answers of each stage; empty if it has none.
     detrended : bool
@@ -340,15 +308,13 @@ def gather_sums(
     if any(sums.clipped is not None for sums, _ in stages):
         skew = np.concatenate(skews)
         residual = linalg.block_diag(*residuals) + OFFSET_SD**2 * np.outer(skew, skew)
-    if members is not None:
-        between = (questions * members.variance[occupied]) @ questions.T
-        residual = between if residual is None else residual + between
     return LearningAnswers(
-        points=(points if members is None else members.rows)[occupied],
+        points=(points if pairs is None else pairs[:, 0])[occupied],
         questions=questions,
         tables=(table,),
         values=np.concatenate(values),
         residual=residual,
+        others=None if pairs is None else pairs[occupied, 1],
     )
 
 

@@ -28,7 +28,7 @@ NOISE_REACH = 2.5
 NOISE_TRIED, FINE = 11, 501
 # Around a noise that an earlier answer told: how far it may have fallen, as what is known of the
 # curve by then was noise before, or risen; at how many places; and how near to an end is too near.
-NEAR_FALL, NEAR_RISE, NEAR_TRIED, NEAR_END = 2.0, 0.5, 6, 0.1
+NEAR_FALL, NEAR_RISE, NEAR_TRIED, NEAR_END = 3.0, 0.5, 6, 0.1
 
 
 def with_learned_noise(
