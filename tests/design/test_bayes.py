@@ -63,6 +63,32 @@ def test_directions_that_are_left_out_explain_no_more_than_was_said(share, rng):
     assert -1e-9 <= less <= share * 30.0
 
 
+def test_where_noise_hides_most_a_certificate_says_how_far_it_is(monkeypatch, rng):
+    """What remains hardly changes from one number of answers to the next, and yet many are short.
+
+    The far phase went by what remains alone, and ended after a few answers.
+    """
+    X = rng.uniform(size=(300, 6))
+    task = Task.of(RBF(0.2), X, X, noise=0.5, noise_sd=2.0)
+    evaluate, counts = bayes._Problem.evaluate, []
+
+    def counted(problem, strategy):
+        counts.append(len(strategy))
+        return evaluate(problem, strategy)
+
+    monkeypatch.setattr(bayes._Problem, "evaluate", counted)
+    found = {}
+    for far_gap in (bayes.FAR_GAP, np.inf):
+        counts.clear()
+        monkeypatch.setattr(bayes, "FAR_GAP", far_gap)
+        found[far_gap] = task.design(gap=1e-2), len(counts)
+    (now, few), (before, many) = found.values()
+    assert now.certificate.gap <= 1e-2
+    assert now.unexplained > 0.5 * task.prior_variance
+    assert now.unexplained == pytest.approx(before.unexplained, rel=1e-2)
+    assert few < 0.5 * many
+
+
 # --- oracles ---
 
 

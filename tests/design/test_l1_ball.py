@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.gaussian_process.kernels import Matern
 
-from cloakgp.design import design_l1
+from cloakgp.design import design_l1, l1_ball
 from cloakgp.design.l1_ball import _Problem, quartimax
 from cloakgp.models.covariance import DenseCovariance, LinearisedCovariance, LowRankCovariance
 
@@ -91,6 +91,23 @@ def test_in_strong_noise_one_answer_with_the_best_signs(seed):
     best = np.square(signs @ task.crossed).sum(axis=1).max() / 1e8
     explained = task.prior_variance - designed(task).unexplained
     assert explained == pytest.approx(best, rel=1e-3)
+
+
+def test_where_all_answers_matter_alike_none_is_left_out():
+    """Each explains less than the share of what is left at which a search for more would end.
+
+    Oracle: persons with independent values are asked one by one.
+    """
+    rows = 120
+    task = Task(
+        latent=np.eye(rows),
+        noise=np.full(rows, 4.0),
+        crossed=np.eye(rows),
+        prior_variance=float(rows),
+        noise_sd=1e-3,
+    )
+    design = designed(task)
+    assert design.unexplained == pytest.approx(rows * (1 - 1 / (5 + 1e-6)), rel=1e-3)
 
 
 def test_one_row_in_closed_form():
@@ -240,3 +257,19 @@ def test_a_rotation_that_sharpens(rng):
     angles = rng.normal(size=(200, 3, 3))
     turned = [np.linalg.qr(angle)[0] @ answers for angle in angles]
     assert (rotated**4).sum() >= 0.999 * max((other**4).sum() for other in turned)
+
+
+def test_many_answers_are_rotated_nearly_as_far_in_fewer_turns(monkeypatch):
+    """Bumps beside each other, hidden by a rotation at random."""
+    places = np.linspace(0.0, 1.0, 400)
+    bumps = np.exp(-0.5 * np.square((places - np.linspace(0.0, 1.0, 80)[:, None]) / 0.01))
+    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(80, 80)))
+    hidden = turn @ bumps
+
+    def sharpness(answers):
+        return np.square(np.square(answers)).sum()
+
+    few = sharpness(quartimax(hidden))
+    monkeypatch.setattr(l1_ball, "MANY", 1000)
+    assert 0.98 * sharpness(quartimax(hidden)) < few
+    assert few > 10 * sharpness(hidden)

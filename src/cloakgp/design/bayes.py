@@ -47,8 +47,9 @@ from cloakgp.utils.names import DEFAULT_GAP
 from cloakgp.utils.threads import suitable_threads
 
 FIRST_ANSWERS = 8
-# While more answers still explain this share more, a few steps on them tell as much as many.
-FAR_PROGRESS, FAR_GROWTH, FAR_STEPS = 0.05, 2.0, 15
+# While more answers still explain this share more, or could by what is certified, a few steps on
+# them tell as much as many.
+FAR_PROGRESS, FAR_GAP, FAR_GROWTH, FAR_STEPS = 0.05, 0.1, 2.0, 15
 # These go without query directions that could explain less than this share of the gap asked for.
 FAR_SHARE = 1e-2
 GROWTH, STEPS = 1.4, 60
@@ -260,7 +261,7 @@ class _Problem:
             if record.finished():
                 return self.compress(record, gap=gap)
             unexplained = self.prior_variance - point.explained
-            far = previous - unexplained > FAR_PROGRESS * unexplained
+            far = record.gap > FAR_GAP or previous - unexplained > FAR_PROGRESS * unexplained
             previous = unexplained
             wanted = max(len(start) + 4, int((FAR_GROWTH if far else GROWTH) * len(start)))
             count = min(wanted, self.most_answers) - len(start)

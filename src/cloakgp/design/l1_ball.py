@@ -49,8 +49,11 @@ START_GAP = 1e-2
 TRIAL_STEPS, STEPS = 8, 60
 MEMORY = 20
 # The next number of answers; so many that do not explain this share more of what is left, one after
-# the other, end the search.
-GROWTH, WORSE, PAYS = 1.4, 2, 2e-3
+# the other, end the search. Where all answers matter alike, few of them explain less than that: the
+# search goes on to this share of them in any case.
+GROWTH, WORSE, PAYS, FEW = 1.4, 2, 2e-3, 0.05
+# From so many answers on, their number is doubled: what is explained depends little on it.
+MANY, MANY_GROWTH = 64, 2.0
 # A step that gains less than this share of the unexplained variance is the last.
 STALLED = 1e-5
 # Answers of the Gaussian design below this share of its first are not begun with.
@@ -60,8 +63,9 @@ NEGLIGIBLE = 1e-6
 # A column's entries below these shares of its largest are dropped if that costs next to nothing:
 # all but the largest, or the smallest.
 DROPPED, NEXT_TO_NOTHING = (1.0, 0.1, 0.01), 1e-3
-# The rotation ends after so many turns, or one that gains no more than this share.
-ROTATIONS, ROTATED = 100, 1e-6
+# The rotation ends after so many turns, of many answers fewer, or one that gains no more than this
+# share.
+ROTATIONS, MANY_ROTATIONS, ROTATED = 100, 20, 1e-6
 
 
 def design_l1(
@@ -209,12 +213,13 @@ class _Problem:
         while True:
             free, explained = self.ascend(quartimax(leading[:count]), steps=TRIAL_STEPS)
             pays = explained - most > PAYS * (self.prior_variance - explained)
-            worse = 0 if pays else worse + 1
+            worse = 0 if pays or count < FEW * len(leading) else worse + 1
             if explained > most:
                 best, most = free, explained
             if count == len(leading) or worse == WORSE:
                 break
-            count = min(max(count + 1, int(GROWTH * count)), len(leading))
+            growth = GROWTH if count < MANY else MANY_GROWTH
+            count = min(max(count + 1, int(growth * count)), len(leading))
         free, _ = self.ascend(best, steps=STEPS)
         return self.strategy(free)
 
@@ -307,7 +312,7 @@ def quartimax(answers: Array) -> Array:
     rotated, reached = answers, 0.0
     # A second thread would wait longer for these small factorisations than it works.
     with suitable_threads(0.0):
-        for _ in range(ROTATIONS):
+        for _ in range(ROTATIONS if len(answers) < MANY else MANY_ROTATIONS):
             left, _, right = np.linalg.svd((rotated * rotated * rotated) @ answers.T)
             rotated = (left @ right) @ answers
             sharpness = float(np.square(np.square(rotated)).sum())
