@@ -113,7 +113,10 @@ def test_numbers_in_notations_of_other_countries():
 INFERRED = {
     "numbers": (["1", "2.5", "3"], Number),
     "numbers and a mistake": ([*map(str, range(30)), "old"], Number),
-    "few numbers and a mistake": ([*"1234" * 5, "old"], Number),
+    "few numbers and a mistake": ([*"1234" * 5, "1O"], Number),
+    "few numbers and a mark": ([*"1234" * 5, "?"], Number),
+    "few numbers and a letter": ([*"1234" * 5, "x"], Number),
+    "few numbers and a word": ([*"1234" * 5, "not asked"], Category),
     "grades": (["9", "10", "11", "12"] * 10 + 2 * ["other"], Category),
     "numbers, and a code in many cells": ([*map(str, range(90)), *3 * ["none"]], Number),
     "words for truth": (["Yes", "no", "yes"], Boolean),

@@ -24,9 +24,11 @@ from cloakgp.privacy.entries import EMPTY
 
 # What share of cells must be numbers, or dates, for the others to be mistakes.
 MOSTLY = 0.9
-# But text that stands in several cells of a column of so few different ones is what somebody meant:
-# of the grades 9, 10, 11, 12 and other, the last is one.
+# But words, and text that stands in several cells, are what somebody meant in a column of so few
+# different ones: of the grades 9, 10, 11, 12 and other, the last is one; 1O is a mistake, and so is
+# a mark such as ?.
 FEW_LEVELS = 20
+WORD = re.compile(r"[^\W\d_]{2,}([ '-][^\W\d_]+)*")
 # Text with more different cells than this share of rows names rows.
 NAMING = 0.5
 # Of rows, for text to be told to name them.
@@ -139,7 +141,7 @@ def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
         if lowered == {*true, *false}:
             return Boolean(name, true_values=true, false_values=false)
     if shares[number] >= MOSTLY:
-        meant = len(levels) <= FEW_LEVELS and _recurs(number, cells, codes=codes)
+        meant = len(levels) <= FEW_LEVELS and _is_meant(number, cells, codes=codes)
         return Category(name) if meant else number
     if len(levels) > MOST_LEVELS and len(levels) > NAMING * len(there):
         return Identifier(name)
@@ -166,11 +168,12 @@ def _share(number: Number, cells: Cells, *, codes: frozenset[str]) -> float:
     return known / there if there else 0.0
 
 
-def _recurs(number: Number, cells: Cells, *, codes: frozenset[str]) -> bool:
-    """Return whether all text that is no number stands in more than one cell."""
+def _is_meant(number: Number, cells: Cells, *, codes: frozenset[str]) -> bool:
+    """Return whether all text that is no number is a word, or stands in more than one cell."""
     wrong = number.read([cells], codes=codes).faults["is not a number"]
-    _, counts = np.unique(cells.texts()[wrong].astype(str), return_counts=True)
-    return bool(counts.min() > 1)
+    found, counts = np.unique(cells.texts()[wrong].astype(str), return_counts=True)
+    once = found[counts == 1].tolist()
+    return all(WORD.fullmatch(text.strip()) for text in once)
 
 
 def _date(name: str, levels: NDArray[Any]) -> Date | None:
