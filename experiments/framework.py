@@ -170,6 +170,8 @@ Fast = Annotated[
 Releases = Annotated[int, typer.Option(min=2, help="Releases per fold and method.")]
 Splits = Annotated[int, typer.Option(min=2, help="Splits and draws of the noise.")]
 RowDraws = Annotated[int, typer.Option(min=2, help="Draws of rows, each with its noise.")]
+NoisySplits = Annotated[int, typer.Option(min=1, help="Splits, each with its noise.")]
+OfTheTwelve = Annotated[int | None, typer.Option(min=1, help="Of the twelve, the first.")]
 Rows = Annotated[int, typer.Option(min=20, help="The most rows that are fitted.")]
 Shuffle = Annotated[bool, typer.Option("--shuffle", help="Deal rows to folds at random.")]
 

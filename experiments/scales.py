@@ -19,7 +19,7 @@ import typer
 from rich.table import Table as Printed
 
 from cloakgp.models import default_kernel
-from experiments.framework import Experiment, Progress, Rows, table_titled
+from experiments.framework import Experiment, NoisySplits, Progress, Rows, table_titled
 from experiments.interval import errors_of_ways, width_in_words
 from experiments.priors import first_tables
 from experiments.spread import draw_by_draw, mean_and_error, with_error
@@ -52,7 +52,7 @@ class Scales(Experiment[Found]):
     name: ClassVar[str] = "scales"
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({"draws": 1, "rows": 40, "count": 2})
 
-    draws: Annotated[int, typer.Option(min=1, help="Splits, each with its noise.")] = 6
+    draws: NoisySplits = 6
     rows: Rows = 250
     count: Annotated[int | None, typer.Option(min=1, help="Of tables, the first ones.")] = None
     insecure_seed: int | None = None

@@ -28,10 +28,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import typer
 from numpy.typing import ArrayLike
 from rich.table import Table as Printed
 from sklearn import datasets as sklearn_datasets
@@ -50,7 +49,7 @@ from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.sampler import report_insecure_noisy_max
 from cloakgp.release import DenseStrategy, Measurement
 from cloakgp.utils.arrays import Array
-from experiments.framework import Experiment, Progress, Rows, table_titled
+from experiments.framework import Experiment, NoisySplits, OfTheTwelve, Progress, Rows, table_titled
 from experiments.interval import errors_of_ways, seed_of_draw, widened, width_in_words
 from experiments.priors import Split, Table, first_tables
 from experiments.spread import draw_by_draw, mean_and_error, with_error
@@ -364,9 +363,9 @@ class SmallTables(Experiment[Found]):
     name: ClassVar[str] = "small-tables"
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({"draws": 1, "rows": 60, "count": 1})
 
-    draws: Annotated[int, typer.Option(min=1, help="Splits, each with its noise.")] = 5
+    draws: NoisySplits = 5
     rows: Rows = 250
-    count: Annotated[int | None, typer.Option(min=1, help="Of the twelve, the first.")] = None
+    count: OfTheTwelve = None
     insecure_seed: int | None = None
 
     def compute(self, progress: Progress) -> Found:

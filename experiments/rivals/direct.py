@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior, SparsePrior
@@ -16,6 +17,8 @@ from experiments.ways import Setting
 
 # Values that a binned output can take in randomised response; two are Duchi's single bit.
 LEVELS = (2, 4)
+# Rows that add their own noise at once, as R = I has as many columns.
+ROWS_AT_A_TIME = 1_000
 SHAPES = (
     PriorShape("matern32", 0.25, signal=0.3),
     PriorShape("matern32", 1.0, signal=0.3),
@@ -55,11 +58,21 @@ def noisy_rows(split: Split, setting: Setting, *, noise: Noise) -> Reports:
     """Add noise to every output on its own.
 
     Neighbours: one output changes. Mechanism: `experiments.rivals.base.ask` on R = I, whose
-    columns have norm 1.
+    columns have norm 1, part by part of the rows: an output is in one part alone, so that all
+    parts together keep what each does (McSherry 2009, theorem 4).
     """
-    rows = len(split.X)
-    asked = ask(np.eye(rows), split.outputs, bounds=split.bounds, setting=setting, noise=noise)
-    return Reports(asked.values + asked.centre, asked.noise_sd**2)
+    reports = []
+    for number, part in enumerate(gen_batches(len(split.X), ROWS_AT_A_TIME)):
+        seed = setting.insecure_seed
+        asked = ask(
+            np.eye(len(split.outputs[part])),
+            split.outputs[part],
+            bounds=split.bounds,
+            setting=replace(setting, insecure_seed=None if seed is None else seed + number),
+            noise=noise,
+        )
+        reports.append(asked.values + asked.centre)
+    return Reports(np.concatenate(reports), asked.noise_sd**2)
 
 
 def randomised_response(

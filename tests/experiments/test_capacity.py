@@ -4,25 +4,118 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from typer.testing import CliRunner
 
 import experiments.__main__ as command_line
 from experiments import capacity
+from experiments.pages import Kept
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE
+
+# Of the kept tables.
+EPSILONS = ("0.3", "1", "3")
 
 
 def test_errors_are_of_rows_that_were_held_out():
     """Oracle: a straight line through rows that lie on one, and through noise alone."""
     X = np.linspace(0.0, 1.0, 200)[:, None]
-    held_out = {"draw": 0, "held_out": 50, "options": {}}
+    held_out = {"draw": 0, "held_out": 50, "options": {"model": LinearRegression()}}
     straight = capacity.cost_of(
-        capacity.fit_line, capacity.Rows(X, 2 * X[:, 0], (0.0, 2.0)), **held_out
+        capacity.fit_without_privacy, capacity.Rows(X, 2 * X[:, 0], (0.0, 2.0)), **held_out
     )
     noise = np.random.default_rng(0).normal(size=200)
-    noisy = capacity.cost_of(capacity.fit_line, capacity.Rows(X, noise, (-9.0, 9.0)), **held_out)
+    noisy = capacity.cost_of(
+        capacity.fit_without_privacy, capacity.Rows(X, noise, (-9.0, 9.0)), **held_out
+    )
     assert straight.error < 1e-12
     assert 0.9 < noisy.error < 1.2
     assert straight.megabytes > 10
+
+
+def test_of_several_tunings_the_least_error_and_the_mean_time_count():
+    X, y = np.linspace(0.0, 1.0, 40)[:, None], np.linspace(0.0, 1.0, 40)
+
+    def fit(_, asked):
+        return capacity.Fitted({"bad": asked[:, 0] + 1.0, "good": asked[:, 0]})
+
+    cost = capacity.cost_of(fit, capacity.Rows(X, y, (0.0, 1.0)), draw=0, held_out=10, options={})
+    assert cost.error < 1e-12
+
+
+def test_the_known_kernel_is_that_of_the_outputs_and_stays_fixed():
+    """Oracle: rows of a curve with noise of sd .5 that one of two inputs alone moves."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, size=(400, 2))
+    y = 3.0 * np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=400)
+    kernel, noise = capacity.learn_without_privacy(capacity.Rows(X, y, (-5.0, 5.0)))
+    assert noise == pytest.approx(0.25, rel=0.2)
+    first, second = kernel.k2.k2.length_scale
+    assert second > 10 * first
+    assert kernel.n_dims == 0
+
+
+def test_tables_say_how_errors_compare():
+    """Oracle: errors that were made up."""
+    errors = {
+        ("t", capacity.TREES, None): [0.10],
+        ("t", capacity.LINE, None): [0.40],
+        ("t", "ours, auto", 1.0): [0.11, 0.13],
+        ("t", capacity.KNOWN, 1.0): [0.10],
+        ("t", capacity.TOLD, 1.0): [0.24],
+    }
+    found = {
+        place: [capacity.Cost(error=error, seconds=1.0, megabytes=2.0) for error in each]
+        for place, each in errors.items()
+    }
+    shown, compared, _ = capacity.lay_out(found)
+    assert [cell for column in shown.columns for cell in column.cells] == [
+        "t",
+        "1",
+        "0.1200 (0.1100 to 0.1300)",
+        *("0.1000", "0.2400", "0.1000", "0.4000"),
+    ]
+    ratios = [cell for column in compared.columns[3:] for cell in column.cells]
+    assert ratios == ["1.200", "1.000", "1.200", "0.500"]
+
+
+def test_what_docs_say_of_the_kept_tables_is_what_they_show():
+    """Sentences below the tables of docs/default-prior.md."""
+    errors, compared, _ = Kept.read("capacity").tables
+    ratios = [dict(zip(compared.columns, row, strict=True)) for row in compared.rows]
+
+    def where(column, *, beyond):
+        return {(row["table"], row["ε"]) for row in ratios if float(row[column]) > beyond}
+
+    assert where("over the best rival", beyond=1) == {
+        ("household expenses", "3"),
+        ("health expenses", "3"),
+    }
+    assert where("over known kernel", beyond=1.05) == {
+        *(("weather", epsilon) for epsilon in EPSILONS),
+        ("friedman", "0.3"),
+        ("diamonds", "1"),
+    }
+    everywhere = {(row["table"], row["ε"]) for row in ratios}
+    reached = {("friedman", "1"), ("friedman", "3")}
+    reached |= {("weeks of work", epsilon) for epsilon in EPSILONS}
+    assert where("over boosted trees", beyond=1.005) == everywhere - reached
+    assert ("diamonds", "3") not in where("over boosted trees", beyond=1.1)
+    others = {place for place in everywhere if place[0] not in ("friedman", "weeks of work")}
+    assert where("known kernel over boosted trees", beyond=1.005) >= others
+
+    def at_budgets(table, column):
+        place = errors.columns.index(column)
+        by_budget = {tuple(row[:2]): float(row[place]) for row in errors.rows}
+        return [by_budget[table, epsilon] for epsilon in EPSILONS]
+
+    # Where nothing is won, a thousandth more is what one draw leaves open.
+    better = [(row["table"], "ours, auto") for row in ratios]
+    better += [(table, "known kernel") for table in ("diamonds", "weather")]
+    for table, way in better:
+        few, more, much = at_budgets(table, way)
+        assert much < 1.001 * more < 1.001**2 * few
+    few, more, much = at_budgets("friedman", "known kernel")
+    assert few < more < much
 
 
 def test_friedmans_function_is_what_it_says():
@@ -66,6 +159,6 @@ def test_the_small_version_lays_out_every_way(tmp_path):
         command_line.app, ["capacity", "--fast", "--output-dir", str(tmp_path)]
     )
     assert done.exit_code == 0, done.output
-    for way in ("boosted trees", "straight line", "ours, 200", "ours, auto"):
+    for way in ("boosted trees", "straight line", "ours, 200", "ours, auto", "known kernel"):
         assert way in done.output
     assert capacity.NOT_THERE not in done.output

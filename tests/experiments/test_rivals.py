@@ -155,6 +155,20 @@ def test_randomised_response_is_unbiased_and_as_private_as_it_says():
         assert np.square(errors).mean() == pytest.approx(mixed.variance, rel=0.05)
 
 
+def test_many_rows_add_their_own_noise_in_parts_that_share_no_row(split, monkeypatch):
+    """Oracle: the same outputs in one part; whose noise is no other part's."""
+    whole = direct.noisy_rows(split, SETTING, noise="laplace")
+    monkeypatch.setattr(direct, "ROWS_AT_A_TIME", 20)
+    parted = direct.noisy_rows(split, SETTING, noise="laplace")
+    assert parted.variance == pytest.approx(whole.variance)
+    np.testing.assert_allclose(parted.values[:20], whole.values[:20], atol=1e-6)
+    noise = parted.values - split.bounds.clip(split.outputs)
+    assert len(noise) == len(split.outputs) > 40
+    assert len(np.unique(noise.round(9))) == len(noise)
+    exact = direct.noisy_rows(split, PLENTY, noise="laplace")
+    np.testing.assert_allclose(exact.values, split.outputs, atol=1e-3)
+
+
 def test_with_plenty_of_budget_the_noisy_mean_is_the_mean(split):
     for predicted in direct.noisy_mean(split, PLENTY).values():
         np.testing.assert_allclose(predicted, split.outputs.mean(), atol=1e-3)

@@ -442,3 +442,28 @@ def test_titles_say_where_columns_are_of_fewer_tables():
     fewer = SimpleNamespace(tables=["a"], cells=1)
     assert report._scale({1: one, 2: fewer}) == "1 to 2 tables, one split and draw of each"
     assert report._scale({1: one}) == "2 tables, one split and draw of each"
+
+
+def test_what_docs_say_of_who_is_ahead_is_what_marks_show():
+    """Sentences above the tables of docs/tournament.md, and in the README."""
+    kept = json.loads((PROJECT / "experiments/kept/tournament.json").read_text(encoding="utf-8"))
+    compared = {each["title"].partition(":")[0]: each for each in kept["shown"] if "▲" in str(each)}
+
+    def not_behind(title):
+        table = compared[title]
+        return {
+            (row[0], name.removeprefix("ε = "))
+            for row in table["rows"]
+            for name, cell in zip(table["columns"][1:], row[1:], strict=True)
+            if "▲" not in cell
+        }
+
+    histograms = {"histogram", "default GP on a histogram"}
+    for measure in ("RMSE", "CRPS"):
+        assert {epsilon for _, epsilon in not_behind(f"{measure} less ours, no δ")} == {"0.1"}
+    assert {(rival, "0.1") for rival in (*histograms, "noisy mean")} <= not_behind(
+        "RMSE less ours, no δ"
+    )
+    with_delta = {place for place in not_behind("RMSE less ours, δ = 1/N²") if place[1] != "0.1"}
+    assert with_delta == {(rival, "0.3") for rival in histograms}
+    assert {epsilon for _, epsilon in not_behind("CRPS less ours, δ = 1/N²")} == {"0.1"}
