@@ -25,10 +25,12 @@ import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, tzinfo
 from itertools import count, pairwise
 from pathlib import Path
 from types import BuiltinFunctionType, FrameType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Self
+from unittest import mock
 
 import numpy as np
 
@@ -126,10 +128,23 @@ def entered(run: Callable[[], object]) -> set[Function]:
     return functions
 
 
+class _OneMoment(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls(2026, 1, 1, tzinfo=tz)
+
+
 @contextmanager
 def given_answers(answers: list[Any]) -> Iterator[None]:
-    """Return these noisy answers in order for each draw; draws beyond them are added to them."""
+    """Return these noisy answers in order for each draw; draws beyond them are added to them.
+
+    Releases are made at the same moment: two runs in one second and two in the next would differ
+    as those with the same outputs and with others do.
+    """
     from cloakgp.privacy import sampler
+    from cloakgp.release import provenance
 
     spend = sampler.spend
     places = count()
@@ -144,11 +159,11 @@ def given_answers(answers: list[Any]) -> Iterator[None]:
 
         return spend(cost, drawn)
 
-    sampler.spend = spend_again
-    try:
+    with (
+        mock.patch.object(sampler, "spend", spend_again),
+        mock.patch.object(provenance, "datetime", _OneMoment),
+    ):
         yield
-    finally:
-        sampler.spend = spend
 
 
 def digest(value: object) -> str:

@@ -78,6 +78,13 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"Browser tests: {len(skipped)} skipped: {why}.")
 
 
+@pytest.fixture
+def few_learning_cells(monkeypatch):
+    """Kernels of tables in passes are learned at fewer rows: for what depends on nothing of it."""
+    monkeypatch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
+    monkeypatch.setattr("cloakgp.fitting.passes.SLOW_LEARNING_CELLS", 100)
+
+
 @pytest.fixture(scope="session")
 def patience():
     """Seconds that one thing may take before it is said never to happen."""

@@ -215,10 +215,12 @@ def readme(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("CLOAKGP_LEDGER", raising=False)
+        patch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
         run_page("README.md", patch, shorter=FEWER)
     return folder
 
 
+@pytest.mark.usefixtures("few_learning_cells")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, request):
     if page == "README.md":

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import doctest
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import structure, traced
+from cloakgp.release import provenance
 
 PROJECT = Path(structure.__file__).resolve().parents[1]
 
@@ -88,6 +91,20 @@ def test_the_way_of_a_real_refinement_ends_at_the_sampler():
     assert walk[0].startswith("privacy/") or walk[0].startswith("fitting/")
     assert "privacy/sampler.py" in walk
     assert not any(file.startswith(("design/", "release/", "models/")) for file in walk)
+
+
+def test_runs_that_are_compared_are_made_at_one_moment():
+    """Outputs are not the only thing that differs between two seconds."""
+    made = []
+    for second in (1, 2):
+        clock = SimpleNamespace(now=lambda _, second=second: datetime(2026, 1, 1, 0, 0, second))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(provenance, "datetime", clock)
+            assert provenance.Provenance.of_values().made.endswith(f":0{second}")
+            with traced.given_answers([]):
+                made.append(provenance.Provenance.of_values().made)
+            assert provenance.datetime is clock
+    assert made[0] == made[1]
 
 
 def test_figures_of_runs():

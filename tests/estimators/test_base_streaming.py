@@ -149,7 +149,9 @@ def release(table):
     model = DPGPRegressor(
         bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=10, criterion="trace", learn="average"
     )
-    return model.fit_rows(ArrayRows(table[["age"]], table["height"].to_numpy())).release_
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
+        return model.fit_rows(ArrayRows(table[["age"]], table["height"].to_numpy())).release_
 
 
 def test_words_say_what_is_and_is_not_in_the_file(release):

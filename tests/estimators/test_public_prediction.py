@@ -310,8 +310,9 @@ def test_it_is_planned_from_public_inputs():
     assert of_model.forecast(X)[0].error < without.error
 
 
-def test_many_rows_in_arrays_are_read_in_passes_with_a_model():
-    frame = pd.DataFrame(RNG.uniform(0, 10, size=(5200, 2)), columns=["a", "b"])
+def test_many_rows_in_arrays_are_read_in_passes_with_a_model(monkeypatch):
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 500)
+    frame = pd.DataFrame(RNG.uniform(0, 10, size=(520, 2)), columns=["a", "b"])
     y = truth(frame.to_numpy())
     model = DPGPRegressor(
         **SETTINGS, inducing=20, stages=None, public_prediction=LinearRegression().fit(frame, y)

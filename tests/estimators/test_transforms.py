@@ -148,6 +148,7 @@ def test_later_visits_transform_what_they_read(release):
     assert error < 0.35
 
 
+@pytest.mark.usefixtures("few_learning_cells")
 def test_groups_and_many_rows():
     X, y = skewed(6000, 3)
     settings = {

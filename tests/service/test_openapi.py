@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from services import add_everything, add_people, opened, register, serving
 
@@ -32,6 +33,9 @@ def address(url, tmp_path):
 def attack(place, token, *, examples, folder):
     """Send what fits the document and what does not; return what came of it."""
     program = Path(sys.executable).with_name("schemathesis")
+    authorised = {"Authorization": f"Bearer {token}"}
+    # The document is made once, at its first reading, for which the program would wait 10 s.
+    httpx.get(f"{place}/api/openapi.json", headers=authorised, timeout=120).raise_for_status()
     done = subprocess.run(
         [
             *(program, "run", f"{place}/api/openapi.json"),

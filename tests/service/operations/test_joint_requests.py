@@ -44,6 +44,8 @@ class Wards:
 
     def __init__(self, service, folder, *, outputs=Y, tokens=None, **settings):
         self.service, self.folder = service, folder
+        # Of many clients: an application finds its routes anew at its first request.
+        self.app = create_app(service)
         self.tokens = tokens or {
             **add_custodians(service, *NAMES),
             "analyst": add_people(service)[Role.ANALYST],
@@ -55,7 +57,7 @@ class Wards:
         self.sites = {name: self.site(name) for name in NAMES}
 
     def client(self, name):
-        http = TestClient(create_app(self.service), base_url="http://127.0.0.1")
+        http = TestClient(self.app, base_url="http://127.0.0.1")
 
         def answer(request):
             sent = http.request(
