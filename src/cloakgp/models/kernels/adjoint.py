@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
@@ -23,7 +24,7 @@ from cloakgp.utils.arrays import Array
 
 # h(s), by smoothness; RBF is infinitely smooth. The first has no limit at s = 0, where no
 # lengthscale matters.
-_FACTORS: dict[float, Callable[[Array], Array]] = {
+FACTORS: dict[float, Callable[[Array], Array]] = {
     0.5: lambda s: np.divide(np.exp(-s), s, out=np.zeros_like(s), where=s > 0),
     1.5: lambda s: 3.0 * np.exp(-np.sqrt(3.0) * s),
     2.5: lambda s: 5.0 / 3.0 * (1.0 + np.sqrt(5.0) * s) * np.exp(-np.sqrt(5.0) * s),
@@ -54,7 +55,7 @@ def has_adjoint(kernel: Kernel) -> bool:
     """
     return all(
         isinstance(part, FactoredKernel)
-        or (type(part) in _KNOWN and (type(part) is not Matern or part.nu in _FACTORS))
+        or (type(part) in _KNOWN and (type(part) is not Matern or part.nu in FACTORS))
         for part in components(kernel)
     )
 
@@ -94,9 +95,7 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
         return pull_back(kernel.kernel, rows, others, weights * kernel.factor(column, across))
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * float(weights.sum())])
-    many = isinstance(kernel, BlockMatern)
-    blocks = np.asarray(kernel.blocks, np.intp) if many else np.arange(X.shape[1])
-    scales = np.broadcast_to(np.atleast_1d(kernel.length_scale), (int(np.max(blocks)) + 1,))
+    blocks, scales = blocks_of(kernel, inputs=X.shape[1])
     by_input = _by_input(kernel, X / scales[blocks], Z / scales[blocks], weights)
     if kernel.n_dims == 1:
         return np.array([by_input.sum()])
@@ -137,6 +136,21 @@ def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
     return np.zeros(kernel.n_dims)
 
 
+def blocks_of(kernel: Kernel, *, inputs: int) -> tuple[NDArray[np.intp], Array]:
+    """Return which block each input is in, shape (D,), and the lengthscale of each block.
+
+    Parameters
+    ----------
+    kernel : RBF, Matern or BlockMatern
+    inputs : int
+        D. Without blocks, every input is one.
+    """
+    many = isinstance(kernel, BlockMatern)
+    blocks = np.asarray(kernel.blocks, np.intp) if many else np.arange(inputs)
+    count = int(np.max(blocks)) + 1
+    return blocks, np.broadcast_to(np.atleast_1d(kernel.length_scale), (count,))
+
+
 def _times(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
     product: Array = (
         weights * kernel.constant_value
@@ -149,7 +163,7 @@ def _times(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
 def _by_input(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
     """Return Σ_ij b_ij h(s_ij) (x_id − z_jd)² for inputs in units of the lengthscales, (D,)."""
     smoothness = {RBF: np.inf, BlockMatern: 1.5}.get(type(kernel)) or kernel.nu
-    scaled = weights * _FACTORS[smoothness](cdist(X, Z))
+    scaled = weights * FACTORS[smoothness](cdist(X, Z))
     # Differences are the same from anywhere; from here, squares of inputs are not much larger.
     centre = Z.mean(axis=0)
     X, Z = X - centre, Z - centre
