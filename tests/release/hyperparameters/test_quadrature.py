@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import special
 
 from cloakgp.release.hyperparameters.quadrature import (
     EVIDENCE,
@@ -55,9 +56,9 @@ def test_the_better_of_two_maxima_is_found():
 
     def objective(position):
         x = position[0]
-        value = -np.log(np.exp(-8 * (x - 2) ** 2) + 0.3 * np.exp(-8 * (x + 1) ** 2))
-        parts = np.exp(-8 * (x - 2) ** 2), 0.3 * np.exp(-8 * (x + 1) ** 2)
-        slope = 16 * ((x - 2) * parts[0] + (x + 1) * parts[1]) / sum(parts)
+        logs = np.array([-8 * (x - 2) ** 2, np.log(0.3) - 8 * (x + 1) ** 2])
+        value = -special.logsumexp(logs)
+        slope = 16 * special.softmax(logs) @ [x - 2, x + 1]
         return float(value), np.array([slope])
 
     [(best, _)] = posterior_points(objective, size=1, average=False)

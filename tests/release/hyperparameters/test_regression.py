@@ -9,7 +9,7 @@ import pytest
 from conditioning import learn_numbers, learning_answers
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -39,12 +39,13 @@ KERNELS = [
 ]
 
 
-def objective_of(prior, measurements, *, hyperprior):
+def objective_of(prior, measurements, *, hyperprior, degrees=np.inf):
     return NumbersObjective.of(
         prior,
         learning_answers(prior, measurements),
         bounds=(measurements[0].question.lo, measurements[0].question.hi),
         hyperprior=hyperprior,
+        degrees=degrees,
     )
 
 
@@ -86,8 +87,8 @@ def tables(make_release, rng):
     return build
 
 
-def log_posterior(prior, declared, measurements, position):
-    """Log density of the answers and of N(0, I) at ψ, by dense matrices and scipy."""
+def log_posterior(prior, declared, measurements, position, *, degrees=np.inf):
+    """Log density of the answers and of t or N(0, I) at ψ, by dense matrices and scipy."""
     rows = {measurement.strategy.table: measurement.strategy.X for measurement in measurements}
     X = np.vstack([rows[0], rows[1]])
     columns = {0: slice(0, len(rows[0])), 1: slice(len(rows[0]), len(X))}
@@ -107,7 +108,7 @@ def log_posterior(prior, declared, measurements, position):
     return stats.multivariate_normal(
         questions @ np.full(len(X), prior.mean),
         questions @ K_y @ questions.T + np.diag(variances),
-    ).logpdf(np.concatenate(answers)) + float(stats.norm.logpdf(position).sum())
+    ).logpdf(np.concatenate(answers)) + float(stats.t(degrees).logpdf(position).sum())
 
 
 @pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
@@ -133,6 +134,19 @@ def test_value_and_gradient_of_the_objective(kernel, approximation, free, tables
         for axis in np.eye(objective.size)
     ]
     np.testing.assert_allclose(gradient, differences, atol=1e-5 * max(1, np.abs(gradient).max()))
+
+
+def test_the_objective_with_heavy_tails(tables, rng):
+    prior = prior_of(KERNELS[1])
+    measurements = tables(prior)
+    objective = objective_of(prior, measurements, hyperprior=Hyperprior(), degrees=3.0)
+    one, other = 3.0 * rng.normal(size=(2, objective.size))
+    expected = [
+        log_posterior(objective.prior_at(at), prior, measurements, at, degrees=3.0)
+        for at in (one, other)
+    ]
+    assert objective(other)[0] - objective(one)[0] == pytest.approx(expected[0] - expected[1])
+    assert optimize.check_grad(lambda x: objective(x)[0], lambda x: objective(x)[1], one) < 1e-4
 
 
 @given(seed=st.integers(0, 2**32 - 1))

@@ -32,7 +32,7 @@ from cloakgp.models.likelihoods.classes import (
 )
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
 from cloakgp.release.hyperparameters.gradients import KernelAtPoints
-from cloakgp.release.hyperparameters.hyperprior import LOG_SD
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD, weak_prior
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
 
@@ -143,7 +143,8 @@ class LabelObjective:
         by_kernel[np.diag_indices(len(by_kernel))] += by_variance
         gradient = (LOG_SD * kernel.pull_back(by_kernel, by_variance)[self.free]).tolist()
         gradient += mean_slopes if self.means else []
-        return value + 0.5 * float(position @ position), np.array(gradient) + position
+        away, towards = weak_prior(position)
+        return value + away, np.array(gradient) + towards
 
     def _channel(self, correlation: Array, thresholds: Array, values: Array) -> _Channel:
         """Return one channel's part of the value and of its derivatives."""

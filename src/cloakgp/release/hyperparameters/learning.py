@@ -269,6 +269,7 @@ def learn_numbers(
     bounds: tuple[float, float],
     hyperprior: Hyperprior,
     average: bool = False,
+    degrees: float = np.inf,
 ) -> tuple[WeightedPrior, ...]:
     """As `learn`, from answers about numbers in the form that learning needs.
 
@@ -280,9 +281,11 @@ def learn_numbers(
         Of one output.
     hyperprior : Hyperprior
     average : bool
+    degrees : float
+        Of freedom of the weak priors; infinitely many for normal ones.
     """
     return minimise(
-        NumbersObjective.of(prior, answers, bounds=bounds, hyperprior=hyperprior),
+        NumbersObjective.of(prior, answers, bounds=bounds, hyperprior=hyperprior, degrees=degrees),
         declared=WeightedPrior(prior=prior, likelihood=Numbers(), weight=1.0),
         average=average,
     )

@@ -22,8 +22,8 @@ STARTS = (0.0, 1.0, -1.0)
 STEPS = 100
 # A restart that comes this near to a maximum that was found, in prior sds, is on its way there.
 NEAR = 0.1
-# The farthest that a hyperparameter is looked for.
-REACH = 6.0
+# The farthest that a hyperparameter is looked for: by a factor of some 70 either way.
+REACH = 12.0
 # How much more probable than the declared values, in nats, others must be to replace them. Below
 # that the answers hardly tell them apart, and on real tables the declared values do better.
 EVIDENCE = 1.0

@@ -7,7 +7,8 @@ a ~ N(R m, S(θ)) with S = I + R K_y(θ) Rᵀ once each is divided by its noise 
 
 (Rasmussen and Williams 2006, equation 5.8, with answers for outputs) is post-processing. A few
 noisy answers leave it nearly flat, so it is maximised together with weak priors: log-normal around
-the declared value of every free hyperparameter, normal around the declared mean. Where the answers
+the declared value of every free hyperparameter, normal around the declared mean; of tables in
+passes with the tails of Student's t. Where the answers
 do not make the maximum more probable than the declared values by a nat, these stay.
 
 Kernels are evaluated at few points where there are many rows; see
@@ -27,7 +28,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Numbers
 from cloakgp.release.hyperparameters.covariance import LearningAnswers
 from cloakgp.release.hyperparameters.gradients import latent_covariance_of
-from cloakgp.release.hyperparameters.hyperprior import LOG_SD, Hyperprior
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD, Hyperprior, weak_prior
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
 
@@ -40,7 +41,7 @@ class NumbersObjective:
     """Minus the log posterior of standardised hyperparameters ψ.
 
     ψ = (log kernel hyperparameters, log noise variance, mean), each less its declared value and
-    divided by its prior sd, so that its prior is N(0, I).
+    divided by its prior sd, so that its prior is N(0, I), or Student's t of each.
 
     Attributes
     ----------
@@ -50,12 +51,15 @@ class NumbersObjective:
     hyperprior : Hyperprior
     mean_sd : float
         Prior sd of the mean, in output units.
+    degrees : float
+        Of freedom of the priors; infinitely many for normal ones.
     """
 
     prior: ExactPrior | SparsePrior
     answers: LearningAnswers
     hyperprior: Hyperprior
     mean_sd: float
+    degrees: float = np.inf
 
     @classmethod
     def of(
@@ -65,6 +69,7 @@ class NumbersObjective:
         *,
         bounds: tuple[float, float],
         hyperprior: Hyperprior,
+        degrees: float = np.inf,
     ) -> NumbersObjective:
         """Return the objective of learning from answers.
 
@@ -75,6 +80,7 @@ class NumbersObjective:
         bounds : (float, float)
             Of one output.
         hyperprior : Hyperprior
+        degrees : float
         """
         return cls(
             prior=prior,
@@ -84,6 +90,7 @@ class NumbersObjective:
                 noise_variance=hyperprior.noise_variance and prior.noise_variance > 0,
             ),
             mean_sd=MEAN_SD_SHARE * (bounds[1] - bounds[0]),
+            degrees=degrees,
         )
 
     @property
@@ -156,4 +163,5 @@ class NumbersObjective:
         if self.hyperprior.mean:
             slopes.append(-self.mean_sd * float(self.answers.sums @ solved))
         value = 0.5 * float(residuals @ solved) + float(np.log(np.diag(factor[0])).sum())
-        return value + 0.5 * float(position @ position), np.array(slopes) + position
+        away, towards = weak_prior(position, degrees=self.degrees)
+        return value + away, np.array(slopes) + towards
