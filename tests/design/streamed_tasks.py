@@ -126,7 +126,7 @@ class Task:
     def bound_by(self, state, rule, *, table):
         """The bound of a pass at any rule, by the duals of any strategy."""
         duals = state.duals(gap=1e-9)
-        stepping = Stepping(model=self.model, rule=rule, cells=None, duals=duals)
+        stepping = Stepping(model=self.model, rule=rule, duals=duals)
         found = table.over_inputs(stepping, what="certifying")
         return duals.most_explained(
             found.duals, features=found.sums.features, noise=found.sums.noise

@@ -18,10 +18,10 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming import remembering
-from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import passes as row_fitting
-from cloakgp.fitting.strategies import Query, design_rows
+from cloakgp.fitting.passes import RowTable
+from cloakgp.fitting.strategies import Query
 from cloakgp.models import SparsePrior, default_kernel
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
@@ -557,19 +557,10 @@ def test_limits_cover_as_often_as_they_say():
     assert np.std(standardised) == pytest.approx(1, abs=0.15)
 
 
-def test_cells_for_learning_are_all_rows_where_there_are_few(table, fit, monkeypatch):
+def test_cells_for_learning_are_all_rows_where_there_are_few(table):
     """So that what is learned there is no approximation."""
-    seen = []
-
-    def recording(*arguments, tally, **settings):
-        seen.append(tally)
-        return design_rows(*arguments, tally=tally, **settings)
-
-    monkeypatch.setattr(row_fitting, "design_rows", recording)
-    fit()
-    assert len(seen[0].centres) == 90
-    X = np.unique(table[0], axis=0)
-    cells = Partition(centres=X, units=np.ptp(X, axis=0))
+    cells = RowTable.of(ArrayRows(*table, jobs=1)).cells_for(RBF(1.0))
+    assert len(cells.centres) == 90
     assert (cells.membership(table[0]).sum(axis=1) == 1).all()
 
 

@@ -14,6 +14,7 @@ from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
 from cloakgp.design.streaming import remembering
+from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.fitting.passes import RowTable, with_noise_of_rows
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
@@ -24,6 +25,7 @@ from cloakgp.privacy import OutputBounds, compose
 from cloakgp.release import DenseStrategy, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.learning import confirmed, learn_numbers
 from cloakgp.release.hyperparameters.noise import (
     LOG_NOISE_SD,
     AnswersByNoise,
@@ -34,6 +36,7 @@ from cloakgp.release.hyperparameters.noise import (
 )
 from cloakgp.release.hyperparameters.scatter import with_noise_in_strata
 from cloakgp.release.posterior.clipped import expected_spread, log_evidence, spread_log_density
+from cloakgp.release.posterior.clipped_sums import gather_cells
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 
@@ -288,6 +291,55 @@ def test_answers_in_bands_are_learned_from_as_answers_about_kept_rows(tables, mo
     questions = expected.tables[0].questions
     np.testing.assert_allclose(seen[-1].row_products(), questions @ questions.T, atol=1e-8)
     np.testing.assert_allclose(seen[-1].residual, expected.tables[0].residual, atol=1e-8)
+
+
+def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
+    """The tails that docs/default-prior.md states."""
+    X, degrees = tables[0], []
+
+    def spy(*given, **named):
+        degrees.append(named["degrees"])
+        return learn_numbers(*given, **named)
+
+    monkeypatch.setattr("cloakgp.fitting.passes.learn_numbers", spy)
+    model_of(X, learn="map").fit_rows(rows_of(X), X[::7])
+    assert degrees == [np.inf, 4.0, 4.0]
+
+
+@pytest.mark.usefixtures("few_learning_cells")
+@pytest.mark.parametrize(("noise", "within"), [("laplace", True), ("gaussian", False)])
+def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkeypatch):
+    """So that the last stage asked whole cells; and what was learned before is what is kept."""
+    kinds, fallbacks = [], []
+
+    def gathering(*given, cells, **named):
+        kinds.append(type(cells))
+        found = gather_cells(*given, cells=cells, **named)
+        if within:
+            asked = np.abs(found.stages[-1].cells[:, found.counts > 0])
+            assert (np.count_nonzero(asked, axis=0) == 1).all()
+        assert found.counts.sum() == len(X)
+        return found
+
+    def confirming(learned, *, declared, log_evidence):
+        fallbacks.append(declared.prior)
+        return confirmed(learned, declared=declared, log_evidence=log_evidence)
+
+    monkeypatch.setattr("cloakgp.fitting.passes.gather_cells", gathering)
+    monkeypatch.setattr("cloakgp.fitting.passes.confirmed", confirming)
+    X = np.random.default_rng(0).uniform(0, 10, size=(12_000, 2))
+    y = 50 + 20 * np.sin(X[:, 0]) + 5 * np.random.default_rng(1).normal(size=len(X))
+    model = DPGPRegressor(
+        bounds=(0, 100), epsilon=1.0, delta=1e-8, noise=noise, inducing=40, insecure_seed=3
+    )
+    release = model.fit_rows(ArrayRows(X, y, jobs=1)).release_
+    stages = sum(one.question.locates for one in release.measurements)
+    # After the first stage twice: once more when it is known how noisy outputs are.
+    assert kinds == (1 + stages) * [CellsOfAnswers if within else Partition]
+    # After the first, what is compared is what was known.
+    declared = [prior.kernel == release.prior.kernel for prior in fallbacks]
+    assert declared == [True, True, *[False] * (stages - 1)]
+    assert stages > 1
 
 
 @pytest.mark.usefixtures("any_evidence")
@@ -625,10 +677,10 @@ def test_beside_one_stage_it_is_asked_how_noisy_outputs_are(noise_sd):
     model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, inducing=15, insecure_seed=3)
     release = model.fit_rows(ArrayRows(X[:12_000], y[:12_000])).release_
     kinds = [one.question.name for one in release.measurements]
-    # After the first stage, whence bands are worth it or not, and when all else is known.
+    # After each stage; by the first it is decided whether bands are worth it.
     assert kinds[2:3] == ["row scatter"]
-    assert kinds.count("row scatter") == 2
     assert kinds.count("row bands") == (2 if noise_sd < 10 else 0)
+    assert kinds.count("row scatter") == (3 if noise_sd < 10 else 2)
     spent = sum(sum(one.answers.guarantee.laplace) for one in release.measurements)
     assert spent == pytest.approx(1.0, rel=1e-3)
     mean, sd = release.predict(X[12_000:], return_std=True, new_output=True)

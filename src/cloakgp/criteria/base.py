@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from cloakgp.design import Certificate, Progress
     from cloakgp.design.groups import Groups
-    from cloakgp.design.streaming.binning import Partition
     from cloakgp.design.streaming.grouping import Grouping
     from cloakgp.design.streaming.rules import Rule
     from cloakgp.design.streaming.sampling import Sample
@@ -126,8 +125,6 @@ class StreamedProblem:
     weights : array of shape (P,)
     noise_sd, gap : float
         As for `Problem`.
-    tally : Partition or None
-        In which what is asked is added up, too.
     known : Known or None
         Of other rows.
     bands : InBands or None
@@ -149,7 +146,6 @@ class StreamedProblem:
     weights: Array
     noise_sd: float
     gap: float
-    tally: Partition | None
     known: Known | None = None
     bands: InBands | None = None
     grouped: bool = False

@@ -85,16 +85,13 @@ class _Bayes(Criterion):
             prior_variance=float(problem.weights @ variance),
             noise_sd=problem.noise_sd,
             sample=problem.sample,
-            tally=problem.tally,
             gap=problem.gap,
             progress=problem.progress,
         )
         if conditioned is None:
             return ChosenRule(design.rule, design.sums, design.certificate, reconstruction=None)
         rule = conditioned.unconditioned(design.rule)
-        sums = sum_strategy(
-            problem.rows, model=model, rule=rule, cells=problem.tally, remember=True
-        )
+        sums = sum_strategy(problem.rows, model=model, rule=rule, remember=True)
         return ChosenRule(rule, sums, design.certificate, reconstruction=None)
 
     def prior_over_outputs(

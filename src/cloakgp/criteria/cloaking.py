@@ -77,7 +77,7 @@ class CloakingCriterion(Criterion):
             gap=problem.gap,
             progress=problem.progress,
         )
-        sums = sum_strategy(problem.rows, model=model, rule=design.rule, cells=problem.tally)
+        sums = sum_strategy(problem.rows, model=model, rule=design.rule)
         return ChosenRule(design.rule, sums, design.certificate, design.reconstruction)
 
 

@@ -263,10 +263,9 @@ def schedule_by_spread(
 ) -> tuple[Step, ...] | None:
     """Split a budget over stages of which the later ones depend on how noisy outputs are.
 
-    Of so many rows that this can be asked precisely for little: after the first stage, by which the
-    bands of later ones suit it, or there is one later stage without bands where privacy costs
-    little; and once more when all else is known, as predictions go by that. Depends on public
-    numbers alone.
+    Of so many rows that this can be asked precisely for little, after each stage: bands of later
+    ones suit it, or there is one later stage without bands where privacy costs little, and
+    predictions go by the last. Depends on public numbers alone.
 
     Parameters
     ----------
@@ -282,25 +281,32 @@ def schedule_by_spread(
     --------
     >>> many = schedule_by_spread(budget=Budget(1.0, 1e-10), rows=50_000)
     >>> [step.stage and step.stage.width for step in many]
-    [None, None, 1.5, 1.0, None]
+    [None, None, 1.5, None, 1.0, None]
     >>> [step.stage is not None for step in many[1].if_free]
     [True, False]
     >>> schedule_by_spread(budget=Budget(1.0, 1e-10), rows=500)
     """
     share = _precise_share(budget, rows=rows)
-    if 2.0 * share > budget.law.shares.spread:
+    stages = default_stages(budget.law)
+    asked = len(stages) * share
+    if asked > budget.law.shares.spread:
         return None
-    first, *later = default_stages(budget.law)
-    merged = Stage(share=sum(stage.share for stage in later))
-    kept = 1.0 - spent - 2.0 * share - calibration
-
-    def split(stages: Sequence[Stage]) -> tuple[Step, ...]:
-        parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
-        parts = [parts[0], (None, share), *parts[1:], (None, share)]
-        return _steps_of(parts, budget, calibration=calibration, outputs=outputs)
-
+    kept = 1.0 - spent - asked - calibration
+    parts: list[tuple[Stage | None, float]] = []
+    for stage in stages:
+        parts += [(stage, stage.share * kept), (None, share)]
+    first, second, *later = parts
+    # One stage has what all later ones have, and what is asked between these.
+    merged = Stage(share=sum(stage.share for stage in stages[1:]))
+    together: list[tuple[Stage | None, float]] = [
+        (merged, math.fsum(part for _, part in later[:-1])),
+        (None, share),
+    ]
     try:
-        banded, free = split([first, *later]), split([first, merged])
+        banded, free = (
+            _steps_of([first, second, *rest], budget, calibration=calibration, outputs=outputs)
+            for rest in (later, together)
+        )
     except ValueError:
         return None
     return (banded[0], replace(banded[1], if_free=free[2:]), *banded[2:])

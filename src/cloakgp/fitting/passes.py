@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
+from scipy import sparse
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
@@ -16,7 +16,7 @@ from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
 from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows, added_noise, as_asked
 from cloakgp.design import Certificate
-from cloakgp.design.streaming.binning import Partition
+from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
@@ -40,6 +40,7 @@ from cloakgp.fitting.table import (
 )
 from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
+from cloakgp.models.kernels.cells import InputCells
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
 from cloakgp.models.prediction import alternatives
@@ -71,6 +72,7 @@ from cloakgp.release.bands import (
     RowSpread,
 )
 from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.hyperprior import DEGREES_IN_PASSES
 from cloakgp.release.hyperparameters.learning import (
     confirmed,
     learn_classes,
@@ -89,7 +91,9 @@ from cloakgp.release.hyperparameters.noise import (
 )
 from cloakgp.release.hyperparameters.scatter import Bumps, with_noise_in_strata
 from cloakgp.release.posterior.clipped_sums import (
+    GatheredCells,
     as_kept,
+    gather_cells,
     restate,
     says_nothing,
     stages_of,
@@ -110,10 +114,11 @@ from cloakgp.utils.passes import Passes
 LEARNING_CELLS = 2000
 # Of few inputs fewer lie as near to all rows.
 LEARNING_CELLS_AN_INPUT = 500
-# Where it is asked early how noisy outputs are: the stages of which a kernel is learned.
-LEARNED_STAGES = 2
 # Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
 SLOW_LEARNING_CELLS = 400
+# Within the answers of a stage fewer serve: what it asked is asked of whole cells. Twice as many
+# had the same maximum. They are chosen by so many rows.
+CELLS_IN_ANSWERS, PLACED_ROWS = 1000, 2**14
 # In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
 LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
@@ -156,7 +161,7 @@ class RowTable(Table):
     input_names, output_name
         Names of the columns.
     resolves : bool
-        Whether inducing inputs are chosen anew for the kernel that is learned first.
+        Whether inducing inputs are chosen anew for the kernel that is learned from each stage.
     """
 
     passes: Rows | GroupedRows
@@ -364,25 +369,24 @@ class RowTable(Table):
             noise=budget.noise,
             criterion=settings.criterion,
             gap=settings.gap,
-            tally=self.cells_for(prior.kernel),
             together=self.together,
             progress=settings.progress,
         )
         strategy = self._kept(
             chosen, settings.query, budget, prior=prior, sums=[as_kept(prior, chosen.sums)]
         )
-        return Design(strategy=strategy, question=model.question, sums=chosen.sums)
+        return Design(strategy=strategy, question=model.question)
 
     def resolve(
-        self, release: Release, step: Step, model: Model, settings: DesignSettings
+        self, release: Release, step: Step | None, model: Model, settings: DesignSettings
     ) -> Release:
-        """Return a release with inducing inputs for the kernel that was learned first.
+        """Return a release with inducing inputs for the kernel that was learned last.
 
-        All that was asked is restated in these. A kernel that is no covariance there keeps those
-        that it was learned with.
+        As it is, where those that there are serve. All that was asked is restated in the new ones.
+        A kernel that is no covariance there keeps those that it was learned with.
         """
         located = stages_of(release.measurements, self.number)
-        if not self.resolves or step.stage is None or len(located) != 1:
+        if not self.resolves or not located:
             return release
         fitted, declared = release.fitted_prior, release.prior
         assert isinstance(fitted, SparsePrior)
@@ -391,9 +395,14 @@ class RowTable(Table):
             fitted,
             self.summary.sample,
             rows=self.rows,
-            noise_sd=self._answer_noise(step, model, prior=fitted),
+            # Once all is asked, inducing inputs are for what the last stage told.
+            noise_sd=located[-1].noise_sd
+            if step is None
+            else self._answer_noise(step, model, prior=fitted),
             answers=len(settings.query.X),
         )
+        if inducing is fitted.inducing:
+            return release
         if declared.trend is not None:
             # The last carries the slope of outputs over their public prediction.
             inducing = np.vstack([inducing, declared.inducing[-1:]])
@@ -468,15 +477,9 @@ class RowTable(Table):
             bands=bands,
             known=known.measurements,
             table=self.number,
-            cells=self.cells_for(known.prior.kernel),
         )
         kept = [as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)]
-        # Where noise was asked, the bands are narrow: how answers depend on outputs is told by the
-        # prior that chose them.
-        told = any(one.about_spread for one in known.measurements)
-        under = prior if told else priors[0]
-        best = next(each for one, each in zip(priors, sums, strict=True) if _alike(one, under))
-        return Design(strategy=replace(strategy, sums=tuple(kept)), question=question, sums=best)
+        return Design(strategy=replace(strategy, sums=tuple(kept)), question=question)
 
     def _bands(self, width: float | None, model: Model, *, known: Release) -> RowBands | None:
         """Return the bands to which outputs are clipped; None for the bounds alone."""
@@ -764,49 +767,35 @@ class RowTable(Table):
 
         Values under which the answers have no covariance that float64 can hold are set aside.
         """
-        found = self._learn(release, asked, hyperprior=hyperprior, average=average)
+        del asked
+        found = self._learn(release, hyperprior=hyperprior, average=average)
         if not found.learned:
             return found
         try:
             _ = found.posteriors
         except np.linalg.LinAlgError:
-            return self._learn(release, asked, hyperprior=None, average=average)
+            return self._learn(release, hyperprior=None, average=average)
         return found
 
-    def _learn(
-        self,
-        release: Release,
-        asked: Sequence[tuple[Design, Measurement]],
-        *,
-        hyperprior: Hyperprior | None,
-        average: bool,
-    ) -> Release:
+    def _learn(self, release: Release, *, hyperprior: Hyperprior | None, average: bool) -> Release:
         prior = release.prior
         assert isinstance(prior, SparsePrior)
         *earlier, last = [under_alone(one, prior) for one in release.measurements]
         declared = (*earlier, last)
         before = release.fitted_prior if any(one.about_spread for one in earlier) else None
         known, release = release, replace(release, learned=(), measurements=declared)
-        stages = [
-            (design.sums, measurement)
-            for design, measurement in asked
-            if design.sums is not None and measurement.noise_sd > 0
-        ]
-        if hyperprior is None or not stages:
+        stages = stages_of(known.measurements, self.number)
+        if hyperprior is None or not stages or not all(one.noise_sd > 0 for one in stages):
             return release
         stated: tuple[Measurement, ...] | None = None
-        if (
-            before is not None
-            and known.learned
-            and (last.about_spread or len(stages) > LEARNED_STAGES)
-        ):
-            # Nothing new is known of where outputs are, or more finely than in learning's cells.
+        if before is not None and known.learned and last.about_spread:
+            # Nothing new is known of where outputs are.
             learned, stated = known.learned, known.measurements
         else:
             free = hyperprior.noise_variance and before is None and not last.about_spread
             learned, stated = self._learn_curve(
                 release,
-                stages,
+                known,
                 # Sums of outputs say little of their noise: where that was asked, it is not free.
                 hyperprior=replace(hyperprior, noise_variance=free),
                 average=average,
@@ -824,7 +813,7 @@ class RowTable(Table):
     def _learn_curve(
         self,
         release: Release,
-        stages: Sequence[tuple[StrategySums, Measurement]],
+        known: Release,
         *,
         hyperprior: Hyperprior,
         average: bool,
@@ -836,8 +825,8 @@ class RowTable(Table):
         ----------
         release : Release
             With sums under the declared prior alone.
-        stages : sequence of pairs
-            Sums of what was asked, and its answers.
+        known : Release
+            With what was learned before the last answers, and sums under that, too.
         hyperprior : Hyperprior
         average : bool
         noisy : ExactPrior or SparsePrior or None
@@ -849,19 +838,23 @@ class RowTable(Table):
         # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
         first = release.measurements[0].strategy
         assert isinstance(first, StreamedStrategy)
+        located = stages_of(release.measurements, self.number)
         trends: list[Array] = []
         if prior.trend is not None:
-            located = stages_of(release.measurements, self.number)
             trends = [one.strategy.trend_answers(prior) for one in located]
         scatter, found = None, []
         if noisy is not None:
             assert isinstance(noisy, SparsePrior)
             scatter = noisy.scatter
-        pairs = self._pairs_for(prior.kernel)
+        # Where noise was asked, the bands are narrow: how answers depend on outputs is told by what
+        # was known when they were chosen.
+        told = prior if noisy is None else noisy
+        gathered, cells = self._gather(known, told)
+        slow = not has_adjoint(prior.kernel)
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
             coarse = (
                 _on(declared, first.prior.inducing)
-                if pairs is None
+                if slow
                 else ExactPrior(
                     kernel=declared.kernel,
                     noise_variance=declared.noise_variance,
@@ -872,16 +865,19 @@ class RowTable(Table):
             learned = learn_numbers(
                 coarse,
                 gather_sums(
-                    stages,
-                    mean=prior.mean,
-                    points=self.cells_for(prior.kernel).centres,
-                    pairs=pairs,
+                    list(zip(gathered.stages, located, strict=True)),
+                    mean=told.mean,
+                    points=cells.means,
+                    counts=gathered.counts,
+                    variances=None if slow else cells.variances,
                     trends=trends,
                     detrended=declared.trend is not None,
                 ),
                 bounds=(bounds.lo, bounds.hi),
                 hyperprior=hyperprior,
                 average=average,
+                # What one stage tells is too little to go by that is far from what was declared.
+                degrees=DEGREES_IN_PASSES if len(located) > 1 else np.inf,
             )
             # Rows are moved to points in learning: how noise differs between them comes after.
             other = declared if scatter is None else replace(declared, scatter=scatter)
@@ -890,6 +886,9 @@ class RowTable(Table):
                 for one in learned
             )
             found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), learned))
+        if noisy is not None and len(found) == len(known.learned) == 1:
+            # What was learned before, with the noise that is known, stays if it is as probable.
+            found = [(replace(known.learned[0], prior=noisy), found[0][1])]
         confirms = self.rows > self._most_cells(prior.kernel)
         if confirms or len(found) > 1:
             return self._weigh(found, release, confirms=confirms)
@@ -907,8 +906,8 @@ class RowTable(Table):
         Parameters
         ----------
         found : sequence of pairs
-            What was declared, but for noise that is known, first, and its alternatives, with what
-            was learned from each.
+            What was declared, but for noise that is known, first, and its alternatives, or what was
+            learned before, with what was learned from each.
         release : Release
             With sums under the declared prior alone.
         confirms : bool
@@ -929,27 +928,41 @@ class RowTable(Table):
         kept = [prior, *_others(learned, prior)]
         return learned, tuple(under_these(one, kept) for one in stated)
 
-    def _pairs_for(self, kernel: Kernel) -> Array | None:
-        """Return two rows of each cell, at which a kernel is learned; None where centres are."""
-        if not (has_adjoint(kernel) and self.rows > self._most_cells(kernel)):
-            return None
-        cells = self.cells_for(kernel)
-        if cells not in self._kept_pairs:
-            self._kept_pairs[cells] = self._pairs(cells)
-        return self._kept_pairs[cells]
+    def _gather(self, release: Release, prior: SparsePrior) -> tuple[GatheredCells, InputCells]:
+        """Return what was asked of the rows of cells, and their inputs, in a pass.
 
-    @cached_property
-    def _kept_pairs(self) -> dict[Partition, Array]:
-        return {}
+        Within the answers of the last stage where each row is in one: what it asked is then asked
+        of whole cells. (Not of several outputs, which would be mixed in these.)
 
-    def _pairs(self, cells: Partition) -> Array:
-        """Return two rows of each cell, shape (n, 2, D); its centre for those without a row."""
-        rows = cells.membership(self.summary.sample)
-        pairs = np.repeat(cells.centres[:, None, :], 2, axis=1)
-        for pair, (start, stop) in zip(pairs, itertools.pairwise(rows.indptr), strict=True):
-            if stop > start:
-                pair[:] = self.summary.sample[np.resize(rows.indices[start:stop], 2)]
-        return pairs
+        Parameters
+        ----------
+        release : Release
+            With sums under the prior.
+        prior : SparsePrior
+            Under which outputs in bands are linearised.
+        """
+        last = stages_of(release.measurements, self.number)[-1]
+        assert isinstance(last.strategy, StreamedStrategy)
+        cells: Partition | CellsOfAnswers = self.cells_for(prior.kernel)
+        most = self._most_cells(prior.kernel)
+        whole = has_adjoint(prior.kernel) and self.together == 1
+        if whole and last.strategy.in_parts and self.rows > most:
+            sample = self.summary.sample[:PLACED_ROWS]
+            asked = last.strategy.columns(last.question).summable_columns(sample)
+            assert isinstance(asked, sparse.csr_array)
+            cells = CellsOfAnswers.of(
+                sample, asked, units=self.summary.units, most=CELLS_IN_ANSWERS
+            )
+        origin = self.summary.sample.mean(axis=0)
+        found = gather_cells(
+            self.passes,
+            prior,
+            measurements=release.measurements,
+            table=self.number,
+            cells=cells,
+            origin=origin,
+        )
+        return found, found.inputs(origin)
 
     def _spread_sample(self) -> InputRows | None:
         """Return some rows that tell how far outputs are expected to scatter; None for all.

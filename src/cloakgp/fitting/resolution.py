@@ -105,30 +105,48 @@ class Pivots:
             unexplained=np.array(unexplained),
         )
 
-    def expected_variance(
-        self, count: int, *, rows: int, noise_variance: float, answer_variance: float, answers: int
-    ) -> float:
-        """Return the expected squared error of the curve with so many inducing inputs.
+    def features(self, count: int) -> Array:
+        """Return L_M, what so many rows explain of all, shape (n, M)."""
+        return self.factor[:, :count]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What outputs are known by.
+
+    Attributes
+    ----------
+    rows : int
+        N.
+    noise_variance : float
+        σ², of an output.
+    answer_variance : float
+        ν², of the noise on an answer when columns have norm 1, in squared output units.
+    answers : int
+        The most answers.
+    """
+
+    rows: int
+    noise_variance: float
+    answer_variance: float
+    answers: int
+
+    def expected_variance(self, features: Array, unexplained: float) -> float:
+        """Return the expected squared error of the curve with some inducing inputs.
 
         Parameters
         ----------
-        count : int
-            M.
-        rows : int
-            N.
-        noise_variance : float
-            σ², of an output.
-        answer_variance : float
-            ν², of the noise on an answer when columns have norm 1, in squared output units.
-        answers : int
-            The most answers.
+        features : array of shape (n, M)
+            Φ, with Φ Φᵀ the covariance that they explain of n rows.
+        unexplained : float
+            u, the mean variance that they leave.
         """
-        features = self.factor[:, :count]
+        count = features.shape[1]
         explained = linalg.eigvalsh(features.T @ features / len(features))
         explained = np.maximum(explained, 0.0)
-        own = noise_variance + self.unexplained[count]
-        each = own + answer_variance * min(count, answers) / rows
-        return float(self.unexplained[count] + (explained * each / (each + rows * explained)).sum())
+        own = self.noise_variance + unexplained
+        each = own + self.answer_variance * min(count, self.answers) / self.rows
+        return float(unexplained + (explained * each / (each + self.rows * explained)).sum())
 
 
 def most_inducing(rows: int, *, least: int) -> int:
@@ -153,7 +171,10 @@ def most_inducing(rows: int, *, least: int) -> int:
 def resolve(
     prior: SparsePrior, sample: Array, *, rows: int, noise_sd: float, answers: int
 ) -> Array:
-    """Return the inducing inputs that a kernel is worth: fewer than there are if those explain all.
+    """Return the inducing inputs that a kernel is worth.
+
+    Those that there are, where others would not make an error less by a twentieth; fewer than these
+    if fewer explain all.
 
     Parameters
     ----------
@@ -173,22 +194,25 @@ def resolve(
     array of shape (M, D)
     """
     least, candidates = len(prior.inducing), sample[:CANDIDATES]
+    asked = Asked(
+        rows=rows,
+        noise_variance=float(prior.observation_noise(candidates).mean()),
+        answer_variance=noise_sd**2,
+        answers=answers,
+    )
     pivots = Pivots.of(prior, candidates, most=most_inducing(rows, least=least))
     most = len(pivots.places)
     counts = [min(least, most)]
     while counts[-1] < most:
         counts.append(min(round(counts[-1] * GROWTH), most))
-    noise_variance = float(prior.observation_noise(candidates).mean())
     expected = [
-        pivots.expected_variance(
-            count,
-            rows=rows,
-            noise_variance=noise_variance,
-            answer_variance=noise_sd**2,
-            answers=answers,
-        )
+        asked.expected_variance(pivots.features(count), float(pivots.unexplained[count]))
         for count in counts
     ]
     enough = (1.0 + NEAR) ** 2 * min(expected)
+    features = prior.features(candidates).T
+    left = latent_variance(prior.kernel, candidates) - np.square(features).sum(axis=1)
+    if asked.expected_variance(features, float(np.maximum(left, 0.0).mean())) <= enough:
+        return prior.inducing
     chosen = next(count for count, value in zip(counts, expected, strict=True) if value <= enough)
     return candidates[pivots.places[:chosen]]

@@ -90,10 +90,18 @@ def take_steps(
             on_step("learning from the noisy answers")
         return table.learn(release, asked, hyperprior=learning.hyperprior, average=learning.average)
 
+    def resolved(release: Release) -> Release:
+        """Choose inducing inputs anew before each later stage, and once after the last."""
+        coming = next((one for one in later if one.stage is not None), None)
+        follows = coming is not None and coming is later[0]
+        if not follows and (coming is not None or step.stage is None):
+            return release
+        with already_warned():
+            return table.resolve(release, coming, model, settings)
+
     release, step = learned(release), first
     while later:
-        with already_warned():
-            release = table.resolve(release, later[0], model, settings)
+        release = resolved(release)
         if step.if_free and not table.needs_stages(
             model, step.if_free[0].budget, settings, known=release
         ):
@@ -118,7 +126,7 @@ def take_steps(
         elif table.outputs == 1:
             # Predictions stay as they are: how these fit is what was asked.
             release = replace(release, calibration=len(release.measurements) - 1)
-    return table.finish(release)
+    return table.finish(resolved(release))
 
 
 def _in_words(step: Step, model: Model, *, before: int, later: Sequence[Step]) -> str:

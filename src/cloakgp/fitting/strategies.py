@@ -11,7 +11,6 @@ from cloakgp.criteria import Problem, StreamedProblem, Use, criterion_named
 from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
 from cloakgp.design import Progress
-from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.design.streaming.sampling import LEAST_SHARE, Sample
@@ -277,7 +276,6 @@ def design_rows(
     noise: NoiseName = "gaussian",
     criterion: str = "bayes",
     gap: float = DEFAULT_GAP,
-    tally: Partition | None = None,
     known: Posterior | None = None,
     bands: RowBands | None = None,
     together: int = 1,
@@ -301,8 +299,6 @@ def design_rows(
         The name of one that is for many rows.
     gap : float
         For "bayes", of the smaller problem that the design starts from.
-    tally : Partition, optional
-        The questions are summed over the rows of each of these, too.
     known : Posterior, optional
         Earlier answers, to ask for what they leave open; for "bayes". The rows' own noise is taken
         to be independent of them, as that of other rows is.
@@ -337,7 +333,6 @@ def design_rows(
             noise_sd=noise_sd,
             ball=NOISES[noise].ball,
             gap=gap,
-            tally=tally,
             known=known,
             bands=bands,
             grouped=isinstance(rows, GroupedPasses),
@@ -364,7 +359,6 @@ def design_rows(
         [prior],
         model=model,
         rule=chosen.rule,
-        cells=tally,
         ball=ball,
     )
     return replace(chosen, sums=sums, grouping=grouping)

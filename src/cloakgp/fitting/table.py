@@ -12,7 +12,6 @@ import numpy as np
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import CellQuestions
-from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import Budget, Query
@@ -77,10 +76,8 @@ class Design:
     ----------
     strategy : Strategy
     question : Question
-    sums : StrategySums or None
-        Of rows that are read in passes, for learning from answers about numbers.
     cells : CellQuestions or None
-        The same for answers about labels.
+        Of rows that are read in passes, for learning from answers about labels.
     expected : array of shape (N,) or (N, C), or None
         Encoded outputs as the answers so far expect them, of a table that is held.
     decides : bool
@@ -89,7 +86,6 @@ class Design:
 
     strategy: Strategy
     question: Question
-    sums: StrategySums | None = None
     cells: CellQuestions | None = None
     expected: Array | None = None
     decides: bool = False
@@ -272,15 +268,15 @@ class Table(ABC):
         """
 
     def resolve(
-        self, release: Release, step: Step, model: Model, settings: DesignSettings
+        self, release: Release, step: Step | None, model: Model, settings: DesignSettings
     ) -> Release:
         """Return a release as finely as a later step is to ask, by what was learned.
 
         Parameters
         ----------
         release : Release
-        step : Step
-            To come.
+        step : Step or None
+            The next that asks where outputs are; None after the last of them.
         model : Model
         settings : DesignSettings
         """

@@ -16,7 +16,7 @@ from cloakgp.design.streaming.grouping import (
     Grouping,
     grouped_columns,
 )
-from cloakgp.design.streaming.rules import Columns, EqualRule, RowModel, Rule
+from cloakgp.design.streaming.rules import Columns, EqualRule, PartitionRule, RowModel, Rule
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
@@ -203,6 +203,11 @@ class StreamedStrategy(Strategy):
     def n_rows(self) -> int:
         """N, the number of rows of the table."""
         return self.rows
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether each row is in one answer alone."""
+        return isinstance(self.rule, PartitionRule) and not self.grouped
 
     @property
     def ranges(self) -> Array:

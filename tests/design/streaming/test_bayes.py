@@ -222,17 +222,6 @@ def test_units_of_the_output_do_not_matter():
         assert design.certificate.gap == pytest.approx(plain.certificate.gap, rel=0.1, abs=1e-4)
 
 
-def test_a_tally_sums_the_questions_over_its_cells():
-    task = Task.drawn()
-    tally = Partition(centres=task.X_query, units=np.ones(2))
-    design = task.design(tally=tally)
-    strategy, belongs = task.strategy(design.rule), tally.membership(task.X).toarray()
-    np.testing.assert_allclose(design.sums.cells, strategy @ belongs.T, atol=1e-8)
-    np.testing.assert_allclose(
-        design.sums.squares, belongs @ np.square(strategy).sum(axis=0), atol=1e-8
-    )
-
-
 def test_passes_are_few():
     """One for cells, and two to four that design and certify."""
     task = Task.drawn()

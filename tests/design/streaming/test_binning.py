@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.gaussian_process.kernels import Matern
 
-from cloakgp.design.streaming.binning import Partition, cell_sums
+from cloakgp.design.streaming.binning import CellsOfAnswers, Partition, cell_sums
 from cloakgp.models import SparsePrior
 from cloakgp.models.covariance import LowRankCovariance
 
@@ -85,3 +87,31 @@ def test_units_decide_what_is_near():
         for units in ((1.0, 1.0), (0.1, 10.0))
     }
     assert near == {(1.0, 1.0): 1, (0.1, 10.0): 2}
+
+
+@pytest.mark.parametrize("rows", [3, 400])
+def test_cells_within_answers_hold_rows_of_one_answer(rows, rng):
+    """Oracle: the nearest of an answer's own centres, answer by answer."""
+    X, units = rng.normal(size=(rows, 2)) * [1.0, 50.0], np.array([1.0, 50.0])
+    answers = rng.integers(3, size=rows)
+    signs = rng.choice([-1.0, 1.0], size=rows)
+    columns = sparse.csr_array((signs, (answers, np.arange(rows))), shape=(3, rows))
+    found = CellsOfAnswers.of(X, columns, units=units, most=30)
+    centres, of_answer = found.cells.centres[:, :2], found.cells.centres[:, 2]
+    assert len(centres) == min(rows, 30)
+    belongs = found.membership(X, columns).toarray()
+    np.testing.assert_array_equal(belongs.sum(axis=0), 1.0)
+    for row, answer, inside in zip(X, answers, belongs.T, strict=True):
+        [cell] = np.flatnonzero(inside)
+        distances = np.linalg.norm((centres - row) / units, axis=1)
+        distances[of_answer != answer] = np.inf
+        assert cell == distances.argmin()
+    again = CellsOfAnswers.of(X, columns, units=units, most=30)
+    np.testing.assert_array_equal(again.cells.centres, found.cells.centres)
+
+
+def test_cells_within_answers_are_two_at_least(rng):
+    X = rng.normal(size=(40, 1))
+    columns = sparse.csr_array((np.ones(40), (np.arange(40) % 4, np.arange(40))), shape=(4, 40))
+    found = CellsOfAnswers.of(X, columns, units=np.ones(1), most=3)
+    assert len(found.cells.centres) == 8

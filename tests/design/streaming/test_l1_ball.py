@@ -117,14 +117,6 @@ def test_queries_of_which_nothing_is_known_ask_nothing():
     assert away.strategy(design.rule).shape == (0, 200)
 
 
-def test_a_tally_sums_the_questions_over_its_cells():
-    task = Task.drawn()
-    tally = Partition(centres=task.X_query, units=np.ones(2))
-    design = designed(task, tally=tally)
-    strategy, belongs = task.strategy(design.rule), tally.membership(task.X).toarray()
-    np.testing.assert_allclose(design.sums.cells, strategy @ belongs.T, atol=1e-8)
-
-
 def test_passes_are_few():
     """One for cells and a few for the partition, of which the first bounds all others."""
     task = Task.drawn()

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import BallRule, LinearRule
-from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.design.streaming.sums import sum_strategy, sums_of_rows
 from cloakgp.models import SparsePrior
 
 tables = importlib.import_module("chunks")
@@ -76,8 +76,14 @@ def test_sums_over_cells_are_those_over_nearest_rows(task, count):
     table, model, rule = task
     centres = np.random.default_rng(count).normal(size=(count, 2))
     cells = Partition(centres=centres, units=np.array([1.0, 3.0]))
-    sums = sum_strategy(table, model=model, rule=rule, cells=cells)
     strategy, features, noise = dense(table, model, rule)
+
+    def of_chunk(chunk):
+        known = model.features_and_noise(chunk.X)
+        columns, membership = rule.columns(*known), cells.membership(chunk.X)
+        return sums_of_rows(columns, *known, membership=membership)
+
+    sums = table.over_inputs(of_chunk, what="summing")
     assert_sums(sums, strategy, features, noise)
     apart = (table.X[:, None] - centres) / [1.0, 3.0]
     belongs = np.square(apart).sum(axis=2).argmin(axis=1)[:, None] == np.arange(count)

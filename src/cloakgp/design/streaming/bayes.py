@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.solver import Progress
@@ -176,7 +176,6 @@ def design_streamed_bayes(
     prior_variance: float,
     noise_sd: float,
     sample: Sample | None = None,
-    tally: Partition | None = None,
     gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> StreamedDesign:
@@ -197,8 +196,6 @@ def design_streamed_bayes(
         s, of the noise on each answer when columns have norm 1, in output units.
     sample : Sample, optional
         Of these rows: the first steps go by it.
-    tally : Partition, optional
-        The questions are summed over the rows of each of these, too.
     gap : float
         To which the smaller problem is solved. What is certified over all rows stands in the
         certificate. What is lost is far less, but a bound from one pass is not tight: several times
@@ -236,7 +233,6 @@ def design_streamed_bayes(
         prior_variance=prior_variance,
         lost=lost,
         gap=gap,
-        tally=tally,
         least_steps=STEPS if sample is None else 1,
     )
     warn_if_short(design.certificate, gap=gap, allowed=LOOSE * gap)
@@ -283,7 +279,6 @@ def _sharpest_rule(
     prior_variance: float,
     lost: float,
     gap: float,
-    tally: Partition | None,
     least_steps: int,
 ) -> StreamedDesign:
     """Let every row have the column that is best for it, and certify: steps 2 and 3.
@@ -299,14 +294,13 @@ def _sharpest_rule(
         The most that query directions which were left out could explain.
     gap : float
         More than the least steps are taken while ten times this is not certified.
-    tally : Partition or None
     least_steps : int
     """
     best: tuple[float, BallRule, StrategySums] | None = None
     most, unexplained = prior_variance, prior_variance
     for step in range(MOST_STEPS):
         rule, state = state.rule()
-        stepping = Stepping(model=model, rule=rule, cells=tally, duals=state.duals(gap=gap))
+        stepping = Stepping(model=model, rule=rule, duals=state.duals(gap=gap))
         found = passes.over_inputs(stepping, what=f"designing, step {step + 1}")
         sums = found.sums
         reached = state.reached(sums)
@@ -354,36 +348,29 @@ class Stepping:
     ----------
     model : RowModel
     rule : Rule
-    cells : Partition or None
-        In which questions are summed, too.
     duals : Duals
     """
 
     model: RowModel
     rule: Rule
-    cells: Partition | None
     duals: Duals
 
     def __call__(self, chunk: Chunk) -> StepSums:
         """Return the sums over the rows of a chunk."""
         features, noise = self.model.features_and_noise(chunk.X)
-        membership = None if self.cells is None else self.cells.membership(chunk.X)
-        return self.of_rows(features, noise, membership=membership)
+        return self.of_rows(features, noise)
 
-    def of_rows(
-        self, features: Array, noise: Array, *, membership: sparse.csr_array | None = None
-    ) -> StepSums:
+    def of_rows(self, features: Array, noise: Array) -> StepSums:
         """Return the sums over rows that the model knows so.
 
         Parameters
         ----------
         features : array of shape (M, n)
         noise : array of shape (n,)
-        membership : sparse array of shape (cells, n), optional
         """
         columns = self.rule.columns(features, noise)
         return StepSums(
-            sums=sums_of_rows(columns, features, noise, membership=membership),
+            sums=sums_of_rows(columns, features, noise),
             duals=self.duals.over(features, noise, columns),
         )
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import KDTree
+from threadpoolctl import threadpool_limits
 
-from cloakgp.design.streaming.rules import RowModel
+from cloakgp.design.streaming.rules import Columns, RowModel
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 
@@ -85,6 +87,91 @@ class Partition:
         """
         _, nearest = self._tree.query(X[:, : len(self.units)] / self.units)
         return np.asarray(nearest, dtype=np.intp)
+
+
+# The scale of the number of an answer beside inputs: no cell holds rows of two.
+ANSWERS_APART = 1e-6
+# Where they lie exactly matters little.
+KMEANS_STEPS = 10
+# Cells within each answer, at least, of rows that are not all alike.
+FEWEST_IN_ANSWER = 2
+
+
+@dataclass(frozen=True, eq=False)
+class CellsOfAnswers:
+    """Cells within the answers of a strategy that asks every row in one of them.
+
+    Attributes
+    ----------
+    cells : Partition
+        By the number of the answer beside the inputs.
+    """
+
+    cells: Partition
+
+    @classmethod
+    def of(cls, X: Array, columns: sparse.csr_array, *, units: Array, most: int) -> Self:
+        """Return a limited number of cells, by some rows: k-means within each answer.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+        columns : sparse array of shape (k, n)
+            With one entry in every column.
+        units : array of shape (D,)
+            Of distances.
+        most : int
+            But at least two for each answer.
+
+        Examples
+        --------
+        >>> X = np.array([[0.0], [0.1], [5.0]])
+        >>> asked = sparse.csr_array(np.array([[1.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))
+        >>> found = CellsOfAnswers.of(X, asked, units=np.ones(1), most=3)
+        >>> found.membership(X, asked).toarray()
+        array([[0., 0., 1.],
+               [1., 0., 0.],
+               [0., 1., 0.]])
+        """
+        answers = _answers_of(columns)
+        each = max(most // columns.shape[0], FEWEST_IN_ANSWER)
+        centres = []
+        # Of few rows each: a second thread would wait longer than it works.
+        with threadpool_limits(limits=1):
+            for answer in np.unique(answers):
+                found = _centres_of(X[answers == answer] / units, most=each) * units
+                centres.append(np.column_stack([found, np.full(len(found), float(answer))]))
+        return cls(
+            Partition(centres=np.vstack(centres), units=np.append(units, ANSWERS_APART)),
+        )
+
+    def membership(self, X: Array, columns: Columns) -> sparse.csr_array:
+        """Return the matrix of shape (n, rows) with a 1 where a row belongs to a cell.
+
+        Parameters
+        ----------
+        X : array of shape (rows, D), or with more columns, which are passed over
+        columns : sparse array of shape (k, rows)
+            As they are asked.
+        """
+        inputs = X[:, : len(self.cells.units) - 1]
+        return self.cells.membership(np.column_stack([inputs, _answers_of(columns)]))
+
+
+def _answers_of(columns: Columns) -> NDArray[np.intp]:
+    """Return which answer each row is in, shape (n,)."""
+    return np.asarray(sparse.csc_array(columns).indices, dtype=np.intp)
+
+
+def _centres_of(X: Array, *, most: int) -> Array:
+    """Return distinct rows, or k-means centres of many, always the same."""
+    from sklearn.cluster import KMeans
+
+    distinct = np.unique(X, axis=0)
+    if len(distinct) <= most:
+        return distinct
+    clusters = KMeans(n_clusters=most, n_init=1, max_iter=KMEANS_STEPS, random_state=0).fit(X)
+    return np.asarray(clusters.cluster_centers_, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

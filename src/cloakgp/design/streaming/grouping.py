@@ -23,7 +23,6 @@ from typing import Generic, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
 from cloakgp.design.streaming.together import lengths_of_rows
@@ -243,16 +242,14 @@ class _Summing:
 
     columns: Callable[[Array], Array]
     seen_by: tuple[RowModel, ...]
-    cells: Partition | None
     together: int
     ball: Ball
 
     def __call__(self, chunk: Chunk) -> _Grouped:
         columns = self.columns(chunk.X)
         lengths = lengths_of_rows(columns, together=self.together, ball=self.ball)
-        membership = None if self.cells is None else self.cells.membership(chunk.X)
         sums = tuple(
-            sums_of_rows(columns, *model.features_and_noise(chunk.X[:, :-1]), membership=membership)
+            sums_of_rows(columns, *model.features_and_noise(chunk.X[:, :-1]))
             for model in self.seen_by
         )
         assert chunk.groups is not None
@@ -272,7 +269,6 @@ def sum_grouped(
     *,
     model: RowModel,
     rule: Rule,
-    cells: Partition | None = None,
     ball: Ball = "l2",
     what: str = "summing questions",
 ) -> tuple[tuple[StrategySums, ...], Grouping]:
@@ -286,8 +282,6 @@ def sum_grouped(
     model : RowModel
         Of the outputs: by which, over the sizes of groups, the rule goes.
     rule : Rule
-    cells : Partition, optional
-        Sum over the rows of each of these, too.
     ball : {"l1", "l2"}
         In whose norm columns are measured.
     what : str
@@ -303,7 +297,6 @@ def sum_grouped(
     summing = _Summing(
         columns=partial(grouped_columns, model=model, rule=rule),
         seen_by=tuple(models),
-        cells=cells,
         together=passes.together,
         ball=ball,
     )

@@ -62,7 +62,6 @@ def design_streamed_l1(
     prior_variance: float,
     noise_sd: float,
     sample: Sample | None = None,
-    tally: Partition | None = None,
     gap: float = 1e-2,
     progress: Progress | None = None,
 ) -> StreamedDesign:
@@ -83,8 +82,6 @@ def design_streamed_l1(
         s, of the noise on each answer when columns have ℓ1 norm 1, in output units.
     sample : Sample, optional
         Of these rows: the steps go by it.
-    tally : Partition, optional
-        The questions are summed over the rows of each of these, too.
     gap : float
         To which the Gaussian design of the cells is solved.
     progress : callable, optional
@@ -120,16 +117,12 @@ def design_streamed_l1(
         # Any columns bound. Where rows are many, those that pass over what a row's own noise costs
         # do nearly as well (gaps of .1 grew by 4 %), and to find the others took a third of a pass.
         bounding_rule = replace(bounding_rule, curvatures=np.zeros_like(bounding_rule.curvatures))
-    bounding = Stepping(
-        model=model, rule=bounding_rule, cells=None, duals=at_best.duals(gap=np.inf)
-    )
+    bounding = Stepping(model=model, rule=bounding_rule, duals=at_best.duals(gap=np.inf))
     most: float | None = None
 
     def over_all(rule: PartitionRule, step: int) -> StrategySums:
         nonlocal most
-        parting = _Parting(
-            model=model, rule=rule, cells=tally, bounding=bounding if most is None else None
-        )
+        parting = _Parting(model=model, rule=rule, bounding=bounding if most is None else None)
         found = passes.over_inputs(parting, what=f"designing, step {step + 1}")
         if found.bound is not None:
             most = bounding.most_explained(found.bound) + lost
@@ -210,16 +203,14 @@ class _Parting:
 
     model: RowModel
     rule: PartitionRule
-    cells: Partition | None
     bounding: Stepping | None
 
     def __call__(self, chunk: Chunk) -> _Parted:
         features, noise = self.model.features_and_noise(chunk.X)
-        membership = None if self.cells is None else self.cells.membership(chunk.X)
         asked = self.rule.summable_columns(features, noise)
         self.rule.remembered.keep(chunk.X, asked)
         return _Parted(
-            sums=sums_of_rows(asked, features, noise, membership=membership),
+            sums=sums_of_rows(asked, features, noise),
             bound=None if self.bounding is None else self.bounding.of_rows(features, noise),
         )
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import Columns, RowModel, Rule, weigh_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -196,7 +195,6 @@ class _Asking:
 
     model: RowModel
     rule: Rule
-    cells: Partition | None
     remember: bool = False
 
     def __call__(self, chunk: Chunk) -> StrategySums:
@@ -204,12 +202,7 @@ class _Asking:
         columns = self.rule.summable_columns(features, noise)
         if self.remember and isinstance(columns, sparse.csr_array):
             self.rule.remembered.keep(chunk.X, columns)
-        return sums_of_rows(
-            columns,
-            features,
-            noise,
-            membership=None if self.cells is None else self.cells.membership(chunk.X),
-        )
+        return sums_of_rows(columns, features, noise)
 
 
 def sum_strategy(
@@ -217,7 +210,6 @@ def sum_strategy(
     *,
     model: RowModel,
     rule: Rule,
-    cells: Partition | None = None,
     remember: bool = False,
     what: str = "summing questions",
 ) -> StrategySums:
@@ -228,12 +220,10 @@ def sum_strategy(
     passes : Passes
     model : RowModel
     rule : Rule
-    cells : Partition, optional
-        Sum over the rows of each of these, too.
     remember : bool
         Keep columns of one entry each for further passes (`Rule.remembered`).
     what : str
         Shown to whoever waits.
     """
-    asking = _Asking(model=model, rule=rule, cells=cells, remember=remember)
+    asking = _Asking(model=model, rule=rule, remember=remember)
     return passes.over_inputs(asking, what=what)

@@ -7,8 +7,8 @@ release nor its guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.defaults import input_scales
 from cloakgp.release.measurement import Measurement
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
 
@@ -115,6 +116,96 @@ class TableAnswers:
 
 
 @dataclass(frozen=True, eq=False)
+class StageOfCells:
+    """What one stage asked of the rows of cells, divided by the noise sd of its answers.
+
+    Attributes
+    ----------
+    questions : array of shape (k, n)
+        Those put to all rows of each cell together.
+    squares : array of shape (n,)
+        Σ ‖r_j‖² over the rows of each cell.
+    in_parts : bool
+        Whether each row is in one answer alone.
+    """
+
+    questions: Array
+    squares: Array
+    in_parts: bool
+
+    def own_products(self, variances: Array) -> Array:
+        """Return Σ_j r_j r_jᵀ, the variances given per cell, shape (k, k)."""
+        weights = variances * self._shares
+        if self.in_parts:
+            products: Array = np.diag(np.abs(self.questions) @ weights)
+        else:
+            products = (self.questions * weights) @ self.questions.T
+        return products
+
+    def own_forms(self, matrix: Array) -> Array:
+        """Return Σ_j r_jᵀ M r_j over the rows of each cell, shape (n,)."""
+        if self.in_parts:
+            forms: Array = np.diag(matrix) @ np.abs(self.questions)
+        else:
+            forms = np.einsum("kn,kn->n", self.questions, matrix @ self.questions)
+        forms *= self._shares
+        return forms
+
+    @cached_property
+    def _shares(self) -> Array:
+        """Squares over those of all rows as one; over lengths where a row is in one answer."""
+        lengths = np.abs(self.questions) if self.in_parts else np.square(self.questions)
+        shares: Array = self.squares / np.maximum(lengths.sum(axis=0), 1e-300)
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
+class StagesOfCells:
+    """The noise-scaled questions of stages put to the rows of the same cells.
+
+    The rows of a cell are asked alike, or fall into the answers of a stage in shares that have
+    nothing to do with how they fall into those of another.
+
+    Attributes
+    ----------
+    stages : tuple of StageOfCells
+    counts : array of shape (n,)
+        How many rows each cell has.
+    """
+
+    stages: tuple[StageOfCells, ...]
+    counts: Array
+
+    @cached_property
+    def questions(self) -> Array:
+        """As many rows as there are answers, shape (k, n)."""
+        return np.vstack([stage.questions for stage in self.stages])
+
+    def products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ over rows, the variances given per cell."""
+        weighed = self.questions * (variances / self.counts)
+        products: Array = weighed @ self.questions.T
+        for stage, span in self._spans():
+            products[span, span] = stage.own_products(variances)
+        return products
+
+    def add_forms(self, matrix: Array, forms: Array) -> None:
+        """Add Σ r_jᵀ M r_j over the rows of each cell to an entry for that cell."""
+        between = matrix.copy()
+        for stage, span in self._spans():
+            between[span, span] = 0.0
+            forms += stage.own_forms(matrix[span, span])
+        forms += np.einsum("kn,kn->n", self.questions, between @ self.questions) / self.counts
+
+    def _spans(self) -> Iterator[tuple[StageOfCells, slice]]:
+        start = 0
+        for stage in self.stages:
+            stop = start + len(stage.questions)
+            yield stage, slice(start, stop)
+            start = stop
+
+
+@dataclass(frozen=True, eq=False)
 class LearningQuestions:
     """Questions, divided by the noise sds of their answers, with kernels at few points.
 
@@ -126,16 +217,14 @@ class LearningQuestions:
     tables : tuple
         The questions in sums over rows, one entry per table; answers of the tables follow each
         other.
-    others : array of shape (n, D), optional
-        Where each point is a row that stands for all rows of a cell, another row of the cell.
-        What the process is at the point less its mean over the cell has about the variance
-        ½ var[f(x) − f(x')], of its own in each cell.
+    variances : array of shape (n, D), optional
+        Where each point is the mean of the inputs of a cell's rows, their variances over these.
     """
 
     points: Array
     questions: Array
     tables: tuple[RowAnswers, ...]
-    others: Array | None = field(default=None, kw_only=True)
+    variances: Array | None = field(default=None, kw_only=True)
 
     @classmethod
     def of_cells(cls, cells: CellQuestions, *, most: int | None = None) -> LearningQuestions:
@@ -247,13 +336,15 @@ def gather_sums(
     *,
     mean: float,
     points: Array,
-    pairs: Array | None = None,
+    counts: Array,
+    variances: Array | None = None,
     trends: Sequence[Array] = (),
     detrended: bool = False,
 ) -> LearningAnswers:
     """Bring answers about rows that are not kept into the form for learning.
 
-    The rows of a cell are taken to be at one place, and asked alike but for their lengths.
+    The rows of a cell are taken to be asked alike but for their lengths, and to be at one place, or
+    anywhere about that.
 
     Parameters
     ----------
@@ -262,12 +353,11 @@ def gather_sums(
     mean : float
         Of the prior under which outputs in bands were linearised.
     points : array of shape (n, D)
-        The centres of the cells.
-    pairs : array of shape (n, 2, D), optional
-        Two rows of each cell: the first is where all of its rows are taken to be, in place of its
-        centre, and the second tells how far the process may differ within it. A centre lies nearer
-        to the middle of a table than its rows do, the more so the more inputs there are: learned at
-        centres, lengthscales come out too short.
+        Centres of the cells, or the means of the inputs of their rows.
+    counts : array of shape (n,)
+        How many rows each cell has.
+    variances : array of shape (n, D), optional
+        Of the inputs of the rows of each cell, around the points.
     trends : sequence of arrays of shape (k,)
         What the trend of that prior adds to the answers of each stage; empty if it has none.
     detrended : bool
@@ -278,14 +368,20 @@ def gather_sums(
     ValueError
         If there are no sums over cells.
     """
-    asked, squares, values = [], np.zeros(len(points)), []
+    asked, values = [], []
     residuals, skews = [], []
     for place, (sums, measurement) in enumerate(stages):
         if sums.cells is None or sums.squares is None:
             raise ValueError("there are no sums over cells")
         scale = 1.0 / measurement.answers.noise_sd
-        asked.append(sums.cells * scale)
-        squares += sums.squares * scale**2
+        assert isinstance(measurement.strategy, StreamedStrategy)
+        asked.append(
+            StageOfCells(
+                questions=sums.cells * scale,
+                squares=sums.squares * scale**2,
+                in_parts=measurement.strategy.in_parts,
+            )
+        )
         clipped = sums.clipped
         centred = measurement.question.about_outputs(measurement.answers.values, sums.totals)[:, 0]
         count = len(centred)
@@ -298,23 +394,25 @@ def gather_sums(
         if trends and detrended == (clipped is None):
             centred = centred - trends[place] if detrended else centred + trends[place]
         values.append(centred * scale)
-    occupied = squares > 0
-    questions = np.vstack(asked)[:, occupied]
-    lengths = np.maximum(np.sqrt(np.einsum("kn,kn->n", questions, questions)), 1e-300)
-    # One row in place of all of a cell, as long as they are together: Σ r rᵀ is about its square.
-    rows = questions * (np.sqrt(squares[occupied]) / lengths)
-    table = TableAnswers(questions=rows, positions=np.arange(rows.shape[1]))
+    occupied = np.sum([stage.squares for stage in asked], axis=0) > 0
+    table = StagesOfCells(
+        stages=tuple(
+            replace(stage, questions=stage.questions[:, occupied], squares=stage.squares[occupied])
+            for stage in asked
+        ),
+        counts=counts[occupied],
+    )
     residual = None
     if any(sums.clipped is not None for sums, _ in stages):
         skew = np.concatenate(skews)
         residual = linalg.block_diag(*residuals) + OFFSET_SD**2 * np.outer(skew, skew)
     return LearningAnswers(
-        points=(points if pairs is None else pairs[:, 0])[occupied],
-        questions=questions,
+        points=points[occupied],
+        questions=table.questions,
         tables=(table,),
         values=np.concatenate(values),
         residual=residual,
-        others=None if pairs is None else pairs[occupied, 1],
+        variances=None if variances is None else variances[occupied],
     )
 
 

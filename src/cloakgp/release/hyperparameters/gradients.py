@@ -11,23 +11,25 @@ of r_jᵀ B r_j over the rows at point p,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import gen_batches
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
+from cloakgp.models.kernels.cells import (
+    InputCells,
+    between_cells,
+    pull_back_cells,
+    pull_back_variances,
+    variances_in_cells,
+)
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
 from cloakgp.utils.arrays import Array
-
-# Of rows of cells and others of these, compared at once.
-PAIRS_AT_A_TIME = 100
 
 PullBack = Callable[[Array], Array]
 """From the derivative of a number in the covariance of answers to its gradient in θ."""
@@ -81,56 +83,6 @@ class KernelAtPoints:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class WithinCells:
-    """How far the process at a row may be from its mean over the row's cell, by a second row.
-
-    Attributes
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-        One that has an adjoint.
-    points, others : arrays of shape (n, D)
-    """
-
-    kernel: Kernel
-    points: Array
-    others: Array
-
-    @classmethod
-    def of(cls, kernel: Kernel, questions: LearningQuestions) -> WithinCells | None:
-        """Return that of questions whose points are rows of cells; None of others."""
-        if questions.others is None:
-            return None
-        return cls(kernel, questions.points, questions.others)
-
-    @property
-    def _pairs(self) -> Iterator[tuple[slice, Array, Array]]:
-        """Parts of the pairs: kernels come as matrices, of which only diagonals count."""
-        for part in gen_batches(len(self.points), PAIRS_AT_A_TIME):
-            yield part, self.points[part], self.others[part]
-
-    @cached_property
-    def variance(self) -> Array:
-        """½ var[f(x) − f(x')] = ½ (k(x, x) + k(x', x')) − k(x, x'), shape (n,).
-
-        Under stationary kernels that is k(x, x) − k(x, x'). Under others that may be negative, and
-        answers have no covariance then.
-        """
-        alike = [np.diag(self.kernel(point, other)) for _, point, other in self._pairs]
-        own = self.kernel.diag(self.points) + self.kernel.diag(self.others)
-        differing: Array = 0.5 * own - np.concatenate(alike)
-        # What is below zero is rounding.
-        return np.maximum(differing, 0.0)
-
-    def pull_back(self, by_variance: Array) -> Array:
-        """Return a number's gradient in θ, shape (p,), from its derivatives in the variances."""
-        gradient = pull_back_diagonal(self.kernel, self.points, 0.5 * by_variance)
-        gradient = gradient + pull_back_diagonal(self.kernel, self.others, 0.5 * by_variance)
-        for part, point, other in self._pairs:
-            gradient = gradient - pull_back(self.kernel, point, other, np.diag(by_variance[part]))
-        return gradient
-
-
 def latent_covariance_of(
     prior: ExactPrior | SparsePrior, answers: LearningQuestions
 ) -> tuple[Array, PullBack]:
@@ -152,18 +104,37 @@ def latent_covariance_of(
     """
     if isinstance(prior, SparsePrior):
         return _sparse_covariance_of(prior, answers)
+    if answers.variances is not None:
+        cells = InputCells(means=answers.points, variances=answers.variances)
+        return _covariance_of_cells(prior.kernel, answers, cells)
     questions, at = answers.questions, KernelAtPoints.of(prior.kernel, answers.points)
-    within = WithinCells.of(prior.kernel, answers)
 
     def back(by_covariance: Array) -> Array:
         by_latent = questions.T @ by_covariance @ questions
-        gradient = at.pull_back(by_latent, answers.row_forms(by_covariance))
-        return gradient if within is None else gradient + within.pull_back(np.diag(by_latent))
+        return at.pull_back(by_latent, answers.row_forms(by_covariance))
 
     covariance = questions @ at.latent @ questions.T
-    if within is not None:
-        covariance += (questions * within.variance) @ questions.T
     return (covariance + answers.row_products(at.white) if at.white.any() else covariance), back
+
+
+def _covariance_of_cells(
+    kernel: Kernel, answers: LearningQuestions, cells: InputCells
+) -> tuple[Array, PullBack]:
+    """Count what rows of cells have in common, and what each of them has of its own."""
+    questions, latent = answers.questions, between_cells(kernel, cells)
+    own = variances_in_cells(kernel, cells) - np.diag(latent)
+
+    def back(by_covariance: Array) -> Array:
+        by_latent, by_own = (
+            questions.T @ by_covariance @ questions,
+            answers.row_forms(by_covariance),
+        )
+        by_latent[np.diag_indices(len(by_latent))] -= by_own
+        return pull_back_cells(kernel, cells, by_latent) + pull_back_variances(
+            kernel, cells, by_own
+        )
+
+    return questions @ latent @ questions.T + answers.row_products(own), back
 
 
 def _sparse_covariance_of(prior: SparsePrior, answers: LearningQuestions) -> tuple[Array, PullBack]:

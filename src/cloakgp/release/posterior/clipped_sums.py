@@ -17,7 +17,7 @@ from functools import reduce
 
 import numpy as np
 
-from cloakgp.design.streaming.binning import Partition
+from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.remembering import BLOCK_ROWS
 from cloakgp.design.streaming.sums import (
     ClippedSums,
@@ -27,6 +27,7 @@ from cloakgp.design.streaming.sums import (
 )
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import offset_per_sd
+from cloakgp.models.kernels.cells import InputCells
 from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.release.bands import RowBands
 from cloakgp.release.measurement import Measurement
@@ -52,7 +53,6 @@ def sum_stage(
     bands: RowBands | None,
     known: Sequence[Measurement],
     table: int,
-    cells: Partition | None = None,
     what: str = "summing questions",
 ) -> tuple[StrategySums, ...]:
     """Sum the columns of a stage under several priors, in one pass.
@@ -70,8 +70,6 @@ def sum_stage(
         priors.
     table : int
         The number of the table.
-    cells : Partition, optional
-        Sum over the rows of each of these, too.
     what : str
         Shown to whoever waits.
 
@@ -86,13 +84,120 @@ def sum_stage(
             columns=columns,
             earlier=tuple(stage.columns for stage in before),
             priors=tuple(priors),
-            cells=cells,
         )
         return passes.over_inputs(asking, what=what).parts
     stages = RowStages.given(
         priors, known, table=table, last=RowStage(columns=columns, bands=bands, scale=1.0)
     )
-    return passes.over_inputs(_Summing(stages=stages, cells=cells), what=what).parts
+    return passes.over_inputs(_Summing(stages=stages), what=what).parts
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredCells:
+    """Sums over the rows of cells, for every stage of a table, and of their inputs.
+
+    Attributes
+    ----------
+    stages : tuple of StrategySums
+    counts : array of shape (n,)
+        Rows of each cell.
+    totals, squares : arrays of shape (n, D)
+        Of their inputs, less a public origin.
+    """
+
+    stages: tuple[StrategySums, ...]
+    counts: Array
+    totals: Array
+    squares: Array
+
+    def merge(self, other: GatheredCells) -> GatheredCells:
+        """Return the sums over the rows of both."""
+        pairs = zip(self.stages, other.stages, strict=True)
+        return GatheredCells(
+            stages=tuple(mine.merge(theirs) for mine, theirs in pairs),
+            counts=self.counts + other.counts,
+            totals=self.totals + other.totals,
+            squares=self.squares + other.squares,
+        )
+
+    def inputs(self, origin: Array) -> InputCells:
+        """Return means and variances of inputs; the origin in cells without a row.
+
+        Parameters
+        ----------
+        origin : array of shape (D,)
+        """
+        counts = np.maximum(self.counts, 1.0)[:, None]
+        means = self.totals / counts
+        variances = np.maximum(self.squares / counts - np.square(means), 0.0)
+        return InputCells(means=origin + means, variances=variances)
+
+
+@dataclass(frozen=True, eq=False)
+class _Gathering:
+    """The sums of one chunk over cells, of all stages."""
+
+    stages: RowStages
+    cells: Partition | CellsOfAnswers
+    origin: Array
+
+    def __call__(self, chunk: Chunk) -> GatheredCells:
+        starts = range(0, len(chunk.X), BLOCK_ROWS)
+        parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
+        return reduce(GatheredCells.merge, parts)
+
+    def _of_block(self, X: Array) -> GatheredCells:
+        [(features, noise, stages)] = self.stages.over(X)
+        [prior] = self.stages.priors
+        mean = prior.means_of(features)
+        if isinstance(self.cells, CellsOfAnswers):
+            membership = self.cells.membership(X, stages[-1].columns)
+        else:
+            membership = self.cells.membership(X)
+        sums = [
+            replace(
+                sums_of_rows(one.questions, features, noise, membership=membership),
+                clipped=_clipped(one, mean=mean),
+            )
+            for one in stages
+        ]
+        inputs = X[:, : len(self.origin)] - self.origin
+        return GatheredCells(
+            stages=tuple(sums),
+            counts=np.asarray(membership.sum(axis=1), dtype=np.float64),
+            totals=membership @ inputs,
+            squares=membership @ np.square(inputs),
+        )
+
+
+def gather_cells(
+    passes: Passes,
+    prior: SparsePrior,
+    *,
+    measurements: Sequence[Measurement],
+    table: int,
+    cells: Partition | CellsOfAnswers,
+    origin: Array,
+) -> GatheredCells:
+    """Sum what the stages of a table asked over the rows of cells, in one pass.
+
+    Parameters
+    ----------
+    passes : Passes
+    prior : SparsePrior
+        Under which outputs in bands are linearised.
+    measurements : sequence of Measurement
+        As they came in; of the same table with sums under the prior.
+    table : int
+        The number of the table.
+    cells : Partition or CellsOfAnswers
+        Of the inputs, or within the answers of the last stage.
+    origin : array of shape (D,)
+        Public, among the inputs.
+    """
+    stages = RowStages.given([prior], measurements, table=table)
+    gathering = _Gathering(stages=stages, cells=cells, origin=origin)
+    return passes.over_inputs(gathering, what="gathering rows to learn from")
 
 
 def stages_of(measurements: Sequence[Measurement], table: int) -> list[Measurement]:
@@ -221,12 +326,10 @@ class _AskingOutputs:
     columns: RuleColumns
     earlier: tuple[RuleColumns, ...]
     priors: tuple[SparsePrior, ...]
-    cells: Partition | None
 
     def __call__(self, chunk: Chunk) -> _Several:
         asked = self.columns.summable_columns(chunk.X)
         earlier = [one.summable_columns(chunk.X) for one in self.earlier]
-        membership = None if self.cells is None else self.cells.membership(chunk.X)
         parts: list[StrategySums] = []
         products: list[Array] = []
         for place, (features, noise) in enumerate(features_under(self.priors, chunk.X)):
@@ -238,9 +341,7 @@ class _AskingOutputs:
                 more = prior.noise_variance - last.noise_variance
                 parts.append(parts[-1].with_noise(more, products=products))
                 continue
-            parts.append(
-                sums_of_rows(asked, features, noise, membership=membership, earlier=earlier)
-            )
+            parts.append(sums_of_rows(asked, features, noise, earlier=earlier))
         return _Several(parts=tuple(parts))
 
 
@@ -249,7 +350,6 @@ class _Summing:
     """The sums of one chunk, of the last of some stages, any of which may be in bands."""
 
     stages: RowStages
-    cells: Partition | None
 
     def __call__(self, chunk: Chunk) -> _Several:
         starts = range(0, len(chunk.X), BLOCK_ROWS)
@@ -257,7 +357,6 @@ class _Summing:
         return reduce(_Several.merge, parts)
 
     def _of_block(self, X: Array) -> _Several:
-        membership = None if self.cells is None else self.cells.membership(X)
         parts = []
         for (features, noise, stages), prior in zip(
             self.stages.over(X), self.stages.priors, strict=True
@@ -267,7 +366,6 @@ class _Summing:
                 last.questions,
                 features,
                 noise,
-                membership=membership,
                 earlier=[one.questions for one in earlier],
             )
             parts.append(replace(sums, clipped=_clipped(last, mean=prior.means_of(features))))
