@@ -12,8 +12,8 @@ does not work: it believes its own bands too much, prefers narrow ones and a fir
 small. Bands of less than one predictive sd, and first shares below 0.15, did worse than one stage
 on tables; two to five stages differ by less than a hundredth of an output's sd.
 
-Of many rows, how noisy outputs are can be told precisely for little. Then it is asked after the
-first stage, and what comes later goes by it (`schedule_by_spread`).
+Of many rows, how noisy outputs are can be told precisely for little. Then it is asked after each
+stage, and what comes later goes by it (`schedule_by_spread`).
 """
 
 from __future__ import annotations
