@@ -15,7 +15,6 @@ import numpy as np
 from benchmarks.runners import plain
 from benchmarks.tables import Table
 from cloakgp.design.streaming.bayes import Stepping, StrategyState
-from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.l1_ball import _Parting
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.design.streaming.sums import _Asking
@@ -53,21 +52,19 @@ def work_on_chunks() -> Mapping[str, Callable[[Chunk], object]]:
     )
     rule, state = state.rule()
     partition = PartitionRule(matrix=matrix, curvatures=np.ones(INDUCING))
-    cells = Partition(centres=queries, units=np.ones(INPUTS))
     columns = RuleColumns(model=prior, rule=rule)
     duals = state.duals(gap=1e-3)
     return {
         PLAIN: lambda chunk: plain.pass_over(chunk.X, prior.inducing, lengthscale=lengthscale),
         FEATURES: lambda chunk: prior.features_and_noise(chunk.X),
         ASKING: lambda chunk: columns(chunk.X),
-        PARTITION: _Asking(model=prior, rule=partition, cells=cells),
+        PARTITION: _Asking(model=prior, rule=partition),
         PARTING: _Parting(
             model=prior,
             rule=partition,
-            cells=cells,
-            bounding=Stepping(model=prior, rule=rule, cells=None, duals=duals),
+            bounding=Stepping(model=prior, rule=rule, duals=duals),
         ),
-        STEP: Stepping(model=prior, rule=rule, cells=cells, duals=duals),
+        STEP: Stepping(model=prior, rule=rule, duals=duals),
     }
 
 

@@ -129,8 +129,8 @@ class CellsOfAnswers:
         >>> asked = sparse.csr_array(np.array([[1.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))
         >>> found = CellsOfAnswers.of(X, asked, units=np.ones(1), most=3)
         >>> found.membership(X, asked).toarray()
-        array([[0., 0., 1.],
-               [1., 0., 0.],
+        array([[1., 0., 0.],
+               [0., 0., 1.],
                [0., 1., 0.]])
         """
         answers = _answers_of(columns)
