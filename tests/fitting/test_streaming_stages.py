@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,8 +15,8 @@ from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
 from cloakgp.design.streaming import remembering
-from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
-from cloakgp.fitting.passes import RowTable, with_noise_of_rows
+from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, Partition
+from cloakgp.fitting.passes import CELLS_IN_ANSWERS, RowTable, with_noise_of_rows
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import APPROXIMATIONS, SparsePrior
@@ -304,6 +305,13 @@ def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
     monkeypatch.setattr("cloakgp.fitting.passes.learn_numbers", spy)
     model_of(X, learn="map").fit_rows(rows_of(X), X[::7])
     assert degrees == [np.inf, 4.0, 4.0]
+
+
+def test_cells_within_answers_are_as_many_as_is_stated():
+    """In docs/default-prior.md."""
+    page = (Path(__file__).parents[2] / "docs" / "default-prior.md").read_text(encoding="utf-8")
+    assert f"{CELLS_IN_ANSWERS:,} of them or at least two in each" in page
+    assert FEWEST_IN_ANSWER == 2
 
 
 @pytest.mark.usefixtures("few_learning_cells")
