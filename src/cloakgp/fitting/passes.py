@@ -252,7 +252,7 @@ class RowTable(Table):
         return 1.0
 
     def cells_for(self, kernel: Kernel) -> Partition:
-        """Return the cells of summed questions, at whose centres a kernel is learned."""
+        """Return cells of similar inputs at which a kernel is learned."""
         most = self._most_cells(kernel)
         if most not in self._kept_cells:
             centres, _ = self.summary.centres(most)
@@ -943,7 +943,7 @@ class RowTable(Table):
         """
         last = stages_of(release.measurements, self.number)[-1]
         assert isinstance(last.strategy, StreamedStrategy)
-        cells: Partition | CellsOfAnswers = self.cells_for(prior.kernel)
+        cells: Partition | CellsOfAnswers
         most = self._most_cells(prior.kernel)
         whole = has_adjoint(prior.kernel) and self.together == 1
         if whole and last.strategy.in_parts and self.rows > most:
@@ -953,6 +953,8 @@ class RowTable(Table):
             cells = CellsOfAnswers.of(
                 sample, asked, units=self.summary.units, most=CELLS_IN_ANSWERS
             )
+        else:
+            cells = self.cells_for(prior.kernel)
         origin = self.summary.sample.mean(axis=0)
         found = gather_cells(
             self.passes,
