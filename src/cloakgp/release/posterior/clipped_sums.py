@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
-from cloakgp.design.streaming.remembering import BLOCK_ROWS
 from cloakgp.design.streaming.sums import (
     ClippedSums,
     StrategySums,
@@ -37,6 +35,7 @@ from cloakgp.release.posterior.row_stages import (
     RowStages,
     features_under,
     is_stage_of,
+    over_blocks_of,
     same_features,
 )
 from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
@@ -142,9 +141,7 @@ class _Gathering:
     origin: Array
 
     def __call__(self, chunk: Chunk) -> GatheredCells:
-        starts = range(0, len(chunk.X), BLOCK_ROWS)
-        parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
-        return reduce(GatheredCells.merge, parts)
+        return over_blocks_of(chunk, self._of_block)
 
     def _of_block(self, X: Array) -> GatheredCells:
         [(features, noise, stages)] = self.stages.over(X)
@@ -352,9 +349,7 @@ class _Summing:
     stages: RowStages
 
     def __call__(self, chunk: Chunk) -> _Several:
-        starts = range(0, len(chunk.X), BLOCK_ROWS)
-        parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
-        return reduce(_Several.merge, parts)
+        return over_blocks_of(chunk, self._of_block)
 
     def _of_block(self, X: Array) -> _Several:
         parts = []

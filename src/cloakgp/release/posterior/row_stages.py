@@ -13,13 +13,15 @@ slope A of what it asked in bands from the answers before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
 from scipy import linalg
 
+from cloakgp.design.streaming.remembering import BLOCK_ROWS
 from cloakgp.design.streaming.rules import Columns, weigh_rows
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Linearisation
@@ -31,6 +33,21 @@ from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import answered_tables
 from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, PartOf
+
+
+def over_blocks_of(chunk: Chunk, work: Callable[[Array], PartOf]) -> PartOf:
+    """Do some work on blocks of a chunk's rows, one after the other, and merge the parts in order.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    work : callable
+        Called with the inputs of some rows.
+    """
+    starts = range(0, len(chunk.X), BLOCK_ROWS)
+    parts = [work(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
+    return reduce(lambda before, part: before.merge(part), parts)
 
 
 def is_stage_of(measurement: Measurement, table: int) -> bool:

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
-from cloakgp.design.streaming.remembering import BLOCK_ROWS
 from cloakgp.models import SparsePrior
 from cloakgp.release.bands import RowSpread
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import moments_of_spread
-from cloakgp.release.posterior.row_stages import RowKnowledge, RowStages
+from cloakgp.release.posterior.row_stages import RowKnowledge, RowStages, over_blocks_of
 from cloakgp.release.streamed_strategy import RuleColumns
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -124,9 +122,7 @@ class _Spreading:
     spread: RowSpread
 
     def __call__(self, chunk: Chunk) -> SpreadSums:
-        starts = range(0, len(chunk.X), BLOCK_ROWS)
-        parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
-        return reduce(SpreadSums.merge, parts)
+        return over_blocks_of(chunk, self._of_block)
 
     def _of_block(self, X: Array) -> SpreadSums:
         weights, question = self.columns(X), self.spread.of_rows(X)
