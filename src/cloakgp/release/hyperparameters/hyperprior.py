@@ -10,9 +10,9 @@ from cloakgp.utils.arrays import Array
 
 # Sd of log hyperparameters around their declared values: a factor of 1.4 either way is ordinary.
 LOG_SD = 0.35
-# Degrees of freedom of their priors for tables in passes. So many rows can tell that outputs vary
-# ten times as fast along an input as was declared: that is 22 nats away under normal tails, more
-# than what one stage's answers tell, and 6 under these.
+# Degrees of freedom of their priors for several stages of tables in passes. So many rows can tell
+# that outputs vary ten times as fast along an input as was declared: that is 22 nats away under
+# normal tails, more than what one stage's answers tell, and 6 under these.
 DEGREES_IN_PASSES = 4.0
 
 

@@ -7,9 +7,9 @@ a ~ N(R m, S(θ)) with S = I + R K_y(θ) Rᵀ once each is divided by its noise 
 
 (Rasmussen and Williams 2006, equation 5.8, with answers for outputs) is post-processing. A few
 noisy answers leave it nearly flat, so it is maximised together with weak priors: log-normal around
-the declared value of every free hyperparameter, normal around the declared mean; of tables in
-passes with the tails of Student's t. Where the answers
-do not make the maximum more probable than the declared values by a nat, these stay.
+the declared value of every free hyperparameter, normal around the declared mean; of several stages
+of a table in passes, with the tails of Student's t. Where the answers do not make the maximum more
+probable than the declared values by a nat, these stay.
 
 Kernels are evaluated at few points where there are many rows; see
 `cloakgp.release.hyperparameters.covariance`.
