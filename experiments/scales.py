@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import typer
 from rich.table import Table as Printed
 
 from cloakgp.models import default_kernel
-from experiments.framework import Experiment, NoisySplits, Progress, Rows, table_titled
+from experiments.framework import Experiment, NoisySplits, OfTheTwelve, Progress, Rows, table_titled
 from experiments.interval import errors_of_ways, width_in_words
 from experiments.priors import first_tables
 from experiments.spread import draw_by_draw, mean_and_error, with_error
@@ -54,7 +53,7 @@ class Scales(Experiment[Found]):
 
     draws: NoisySplits = 6
     rows: Rows = 250
-    count: Annotated[int | None, typer.Option(min=1, help="Of tables, the first ones.")] = None
+    count: OfTheTwelve = None
     insecure_seed: int | None = None
 
     def compute(self, progress: Progress) -> Found:

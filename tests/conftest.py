@@ -86,6 +86,18 @@ def few_learning_cells(monkeypatch):
     monkeypatch.setattr("cloakgp.fitting.passes.CELLS_IN_ANSWERS", 200)
 
 
+@pytest.fixture
+def evaluated(monkeypatch):
+    """How many rows sparse models were evaluated at, each time."""
+    counts, features_and_noise = [], SparsePrior.features_and_noise
+    monkeypatch.setattr(
+        SparsePrior,
+        "features_and_noise",
+        lambda self, X: counts.append(len(X)) or features_and_noise(self, X),
+    )
+    return counts
+
+
 @pytest.fixture(scope="session")
 def patience():
     """Seconds that one thing may take before it is said never to happen."""

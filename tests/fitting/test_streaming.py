@@ -22,7 +22,7 @@ from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import passes as row_fitting
 from cloakgp.fitting.passes import RowTable
 from cloakgp.fitting.strategies import Query
-from cloakgp.models import SparsePrior, default_kernel
+from cloakgp.models import default_kernel
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -435,16 +435,9 @@ def test_inputs_that_change_between_passes_release_nothing(table, fit, monkeypat
         )
 
 
-def test_what_rows_are_asked_is_remembered_and_changes_nothing(table, monkeypatch):
+def test_what_rows_are_asked_is_remembered_and_changes_nothing(table, evaluated, monkeypatch):
     """Of Laplace noise: the same bits as without a memory, for fewer evaluations of the model."""
     X, outputs = table
-    evaluated = []
-    features_and_noise = SparsePrior.features_and_noise
-    monkeypatch.setattr(
-        SparsePrior,
-        "features_and_noise",
-        lambda self, X: evaluated.append(len(X)) or features_and_noise(self, X),
-    )
 
     def release():
         evaluated.clear()
