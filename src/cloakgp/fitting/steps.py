@@ -86,9 +86,13 @@ def take_steps(
     )
 
     def learned(release: Release) -> Release:
-        if learning.hyperprior is not None:
+        hyperprior = learning.hyperprior
+        if hyperprior is not None:
             on_step("learning from the noisy answers")
-        return table.learn(release, asked, hyperprior=learning.hyperprior, average=learning.average)
+            if any(not one.calibrates for one in later):
+                # A stage designed for a smaller scale could not find out that this is wrong.
+                hyperprior = replace(hyperprior, scale=False)
+        return table.learn(release, asked, hyperprior=hyperprior, average=learning.average)
 
     def resolved(release: Release) -> Release:
         """Choose inducing inputs anew before each later stage, and once after the last."""

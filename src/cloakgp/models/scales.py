@@ -3,7 +3,7 @@
 The default prior takes its sds from the width of the bounds. Where these are much wider than
 outputs scatter, few noisy answers do not say so clearly enough for a maximum a posteriori, and
 curves follow noise. Predictions are then averaged over the prior and two that differ by one factor
-of the sds of slope, curve and noise, by how probable the answers are under each. The level keeps
+of the sds of slope, curve and noise, by how probable all answers are under each. The level keeps
 its sd: outputs may lie anywhere within the bounds.
 """
 
@@ -16,8 +16,9 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Su
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.sparse import SparsePrior
 
-# Of the sds, and how probable each is beforehand: bounds are thought to be chosen with care.
-SCALES, ODDS = (1.0, 0.3, 0.1), (0.8, 0.1, 0.1)
+# Of the sds, and how probable each is beforehand: that bounds were chosen with care or too wide is
+# equally probable.
+SCALES, ODDS = (1.0, 0.3, 0.1), (0.5, 0.25, 0.25)
 
 
 def smaller_scales(

@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows
+from cloakgp.fitting.held import HeldTable
 from cloakgp.models.scales import ODDS
 from cloakgp.release import Hyperprior
 
@@ -68,6 +69,21 @@ def test_wide_bounds_and_few_answers_leave_less_to_noise():
 def test_where_they_are_considered(changes, considered):
     hyperprior = fitted(np.round(NARROW), **changes).hyperprior
     assert (None if hyperprior is None else hyperprior.scale) is considered
+
+
+@pytest.mark.parametrize(("noise", "delta"), [("laplace", 0.0), ("gaussian", 1e-3)])
+def test_they_are_considered_when_all_was_asked(monkeypatch, noise, delta):
+    """Stages are designed for one scale: those of a smaller one could not refute it."""
+    considered, learn = [], HeldTable.learn
+
+    def watched(table, release, asked, *, hyperprior, average):
+        considered.append(hyperprior.scale)
+        return learn(table, release, asked, hyperprior=hyperprior, average=average)
+
+    monkeypatch.setattr(HeldTable, "learn", watched)
+    release = fitted(NARROW, epsilon=2.0, noise=noise, delta=delta)
+    assert len(release.measurements) == len(considered) > 1
+    assert considered == [*[False] * (len(considered) - 1), True]
 
 
 def test_rows_in_passes_have_one_scale():
