@@ -13,7 +13,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, Release
 from cloakgp.data import ArrayRows
-from cloakgp.fitting.resolution import Asked, Pivots, most_inducing, resolve
+from cloakgp.fitting.passes import RowTable, design_rows, restate
+from cloakgp.fitting.resolution import Asked, Pivots, finer, most_inducing, resolve
 from cloakgp.models import NotPositiveDefiniteError, SparsePrior
 from cloakgp.release import DenseStrategy
 
@@ -179,6 +180,61 @@ def test_a_second_stage_has_inducing_inputs_for_the_learned_kernel(tmp_path, mon
         np.sqrt(np.mean((one.predict(X[:500]) - truth) ** 2)) for one in (release, coarse)
     )
     assert ours < 0.8 * theirs
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(("learn", "inducing"), [("map", "auto"), ("map", 8), (None, "auto")])
+def test_later_stages_are_designed_for_half_the_lengthscales_learned(monkeypatch, learn, inducing):
+    """A stage sees the scale at which it asks: what is learned is not what it is asked by."""
+    designed, learned = [], []
+
+    def design(*given, prior, **named):
+        designed.append(prior)
+        return design_rows(*given, prior=prior, **named)
+
+    def later(table, budget, width, model, settings, *, known):
+        learned.append(known.fitted_prior)
+        return stage(table, budget, width, model, settings, known=known)
+
+    stage = RowTable._later
+    monkeypatch.setattr("cloakgp.fitting.passes.design_rows", design)
+    monkeypatch.setattr(RowTable, "_later", later)
+    X, y = steep()
+    model = model_of(learn=learn, inducing=inducing, stages=[(0.3, None), (0.3, 1.5), (0.4, 1.0)])
+    release = model.fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
+    declared, *later_ones = designed
+    assert declared.kernel.length_scale == 1.0
+    assert len(later_ones) == len(learned) == 2
+    share = 0.5 if learn == "map" and inducing == "auto" else 1.0
+    for asked, told in zip(later_ones, learned, strict=True):
+        np.testing.assert_allclose(asked.kernel.length_scale, share * told.kernel.length_scale)
+        assert asked.noise_variance == told.noise_variance
+    # Answers are known under what is declared and learned, and under nothing that was asked by.
+    kept = {one.kernel.length_scale for one in (release.prior, release.fitted_prior)}
+    for one in release.measurements:
+        assert {sums.prior.kernel.length_scale for sums in one.strategy.sums} <= kept
+
+
+@pytest.mark.usefixtures("few")
+def test_where_finer_lengthscales_have_no_covariance_those_learned_are_kept(monkeypatch):
+    def fails(passes, priors, *, measurements):
+        if any(prior.kernel.length_scale == halved[-1] for prior in priors if halved):
+            raise NotPositiveDefiniteError(RBF())
+        return restate(passes, priors, measurements=measurements)
+
+    def halves(prior):
+        found = finer(prior)
+        halved.append(found.kernel.length_scale)
+        return found
+
+    halved: list[float] = []
+    monkeypatch.setattr("cloakgp.fitting.passes.finer", halves)
+    monkeypatch.setattr("cloakgp.fitting.passes.restate", fails)
+    X, y = steep()
+    model = model_of(stages=[(0.4, None), (0.6, 1.5)])
+    release = model.fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
+    assert halved
+    assert np.square(release.predict(X[:300]) - y[:300]).mean() < 0.5 * y.var()
 
 
 @pytest.mark.usefixtures("few")

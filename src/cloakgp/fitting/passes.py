@@ -25,7 +25,7 @@ from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.refusals import refuse
-from cloakgp.fitting.resolution import resolve
+from cloakgp.fitting.resolution import finer, resolve
 from cloakgp.fitting.row_forecast import LITTLE, LITTLE_OF_CURVE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
@@ -388,7 +388,8 @@ class RowTable(Table):
         located = stages_of(release.measurements, self.number)
         if not self.resolves or not located:
             return release
-        fitted, declared = release.fitted_prior, release.prior
+        declared = release.prior
+        fitted = release.fitted_prior if step is None else self._sought(release)
         assert isinstance(fitted, SparsePrior)
         assert isinstance(declared, SparsePrior)
         inducing = resolve(
@@ -448,7 +449,8 @@ class RowTable(Table):
         *,
         known: Release,
     ) -> Design:
-        prior, bands = known.fitted_prior, self._bands(width, model, known=known)
+        finely = self._finely(known)
+        prior, bands = finely.fitted_prior, self._bands(width, model, known=finely)
         assert isinstance(prior, SparsePrior)
         question: Question = model.question if bands is None else bands
         chosen = design_rows(
@@ -459,7 +461,7 @@ class RowTable(Table):
             noise_sd=unit_noise_sd(question, budget) * self.price(model, budget.law.ball),
             noise=budget.noise,
             gap=settings.gap,
-            known=known.posterior,
+            known=finely.posterior,
             bands=bands,
             together=self.together,
             progress=settings.progress,
@@ -480,6 +482,30 @@ class RowTable(Table):
         )
         kept = [as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)]
         return Design(strategy=replace(strategy, sums=tuple(kept)), question=question)
+
+    def _sought(self, known: Release) -> SparsePrior:
+        """Return the prior that a stage is designed for: finer where inducing inputs follow."""
+        fitted = known.fitted_prior
+        assert isinstance(fitted, SparsePrior)
+        return finer(fitted) if self.resolves and known.learned else fitted
+
+    def _finely(self, known: Release) -> Release:
+        """Return a release by which a stage is designed: as it is if finer is no covariance."""
+        prior, declared = self._sought(known), known.prior
+        if prior is known.fitted_prior:
+            return known
+        assert isinstance(declared, SparsePrior)
+        own = [under_alone(one, declared) for one in known.measurements]
+        try:
+            restated = replace(
+                known,
+                learned=(replace(known.fitted, prior=prior, weight=1.0),),
+                measurements=restate(self.passes, [prior], measurements=own),
+            )
+            _ = restated.posteriors
+        except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+            return known
+        return restated
 
     def _bands(self, width: float | None, model: Model, *, known: Release) -> RowBands | None:
         """Return the bands to which outputs are clipped; None for the bounds alone."""

@@ -17,11 +17,14 @@ inducing inputs can follow. Both are post-processing of public inputs and publis
   of k answers of variance ν², each about one k-th of the rows. More of them explain more, and are
   asked in more parts. The fewest are taken with which the root of that is within a twentieth of the
   least.
+
+A stage that is designed for the lengthscales that were learned sees nothing finer, and its answers
+cannot refute them. So later stages are designed for half of these (`finer`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +45,8 @@ GROWTH = 2**0.5
 NEAR = 0.05
 # Where less than this share of the variance is left, kernels are known to rounding.
 EXPLAINED = 1e-9
+# Of the lengthscales that were learned, those that a stage is designed for.
+FINER = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +171,31 @@ def most_inducing(rows: int, *, least: int) -> int:
     """
     by_work = int((MOST_WORK / rows) ** 0.5)
     return max(min(MOST_INDUCING, rows // 10, by_work), least)
+
+
+def finer(prior: SparsePrior) -> SparsePrior:
+    """Return a prior with half of its free lengthscales; itself if there are none.
+
+    Parameters
+    ----------
+    prior : SparsePrior
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, Matern
+    >>> kernel = 2.0 * RBF(4.0) + Matern([2.0, 6.0], length_scale_bounds="fixed")
+    >>> finer(SparsePrior(kernel, 1.0, 0.0, np.zeros((1, 2)))).kernel
+    1.41**2 * RBF(length_scale=2) + Matern(length_scale=[2, 6], nu=1.5)
+    """
+    theta, place = prior.kernel.theta.copy(), 0
+    for one in prior.kernel.hyperparameters:
+        count = 0 if one.fixed else one.n_elements
+        if one.name.endswith("length_scale"):
+            theta[place : place + count] += np.log(FINER)
+        place += count
+    if np.array_equal(theta, prior.kernel.theta):
+        return prior
+    return replace(prior, kernel=prior.kernel.clone_with_theta(theta))
 
 
 def resolve(

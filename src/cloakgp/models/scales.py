@@ -16,15 +16,14 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Su
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.sparse import SparsePrior
 
-# Of the sds, and how probable each is beforehand: that bounds were chosen with care or too wide is
-# equally probable.
-SCALES, ODDS = (1.0, 0.3, 0.1), (0.5, 0.25, 0.25)
+# Of the sds, all equally probable beforehand: bounds that were chosen with care, and wider ones.
+SCALES = (1.0, 0.3, 0.1)
 
 
 def smaller_scales(
     prior: ExactPrior | SparsePrior,
-) -> tuple[tuple[ExactPrior | SparsePrior, ...], tuple[float, ...]]:
-    """Return a default prior with those of smaller scales, and how probable each is beforehand.
+) -> tuple[ExactPrior | SparsePrior, ...]:
+    """Return a default prior with those of smaller scales.
 
     Parameters
     ----------
@@ -32,26 +31,21 @@ def smaller_scales(
         Of level, linear part and curve, as `cloakgp.models.default_kernel` makes it. Any other is
         the only one.
 
-    Returns
-    -------
-    priors : tuple
-    odds : tuple of float
-
     Examples
     --------
     >>> import numpy as np
     >>> from cloakgp.models import default_kernel
     >>> kernel = default_kernel(np.array([[0.0], [40.0]]), width=100.0)
-    >>> priors, _ = smaller_scales(ExactPrior(kernel=kernel, noise_variance=100.0, mean=50.0))
+    >>> priors = smaller_scales(ExactPrior(kernel=kernel, noise_variance=100.0, mean=50.0))
     >>> print(priors[1].kernel, round(priors[1].noise_variance, 9))
     25**2 + 3**2 * Linear(20 ± 20) + 4.5**2 * Matern(length_scale=40, nu=1.5) 9.0
     """
     kernel = prior.kernel
     if not (isinstance(kernel, Sum) and isinstance(kernel.k1, Sum)):
-        return (prior,), (1.0,)
+        return (prior,)
     level, slope, curve = kernel.k1.k1, kernel.k1.k2, kernel.k2
     if not all(isinstance(part, Product) for part in (slope, curve)):
-        return (prior,), (1.0,)
+        return (prior,)
     others = tuple(
         replace(
             prior,
@@ -60,7 +54,7 @@ def smaller_scales(
         )
         for scale in SCALES[1:]
     )
-    return (prior, *others), ODDS
+    return (prior, *others)
 
 
 def _scaled(part: Product, scale: float) -> Kernel:

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.held import HeldTable
-from cloakgp.models.scales import ODDS
+from cloakgp.models.scales import SCALES
 from cloakgp.release import Hyperprior
 
 RNG = np.random.default_rng(3)
@@ -25,20 +25,20 @@ def fitted(y, *, epsilon=0.5, **changes):
     return model.fit(X, y).release_
 
 
-def test_weights_are_odds_times_evidence():
+def test_weights_are_shares_of_the_evidence():
     """In one stage and with nothing else free, the answers are jointly normal."""
     release = fitted(NARROW, stages=None, delta=1e-3)
     [measurement] = release.measurements
     questions, answers = measurement.strategy.matrix, measurement.answers
     learned = release.learn(Hyperprior(noise_variance=False, mean=False, scale=True)).learned
-    assert len(learned) == len(ODDS)
+    assert len(learned) == len(SCALES)
     posterior = []
-    for one, odds in zip(learned, ODDS, strict=True):
+    for one in learned:
         outputs = one.prior.kernel(X) + one.prior.noise_variance * np.eye(len(X))
         covariance = questions @ outputs @ questions.T
         covariance += answers.noise_sd**2 * np.eye(len(covariance))
         law = multivariate_normal(np.zeros(len(covariance)), covariance)
-        posterior.append(odds * law.pdf(answers.values[:, 0]))
+        posterior.append(law.pdf(answers.values[:, 0]))
     expected = np.array(posterior) / np.sum(posterior)
     np.testing.assert_allclose([one.weight for one in learned], expected, rtol=1e-6)
 

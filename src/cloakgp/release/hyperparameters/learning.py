@@ -129,9 +129,8 @@ def learn(
     """
     answered = answered_measurements(measurements)
     others: tuple[ExactPrior | SparsePrior, ...] = (prior,)
-    odds: tuple[float, ...] | None = None
     if answered and hyperprior.scale and likelihood.linear:
-        others, odds = smaller_scales(prior)
+        others = smaller_scales(prior)
     elif answered:
         others = alternatives(prior)
     found = [
@@ -150,7 +149,6 @@ def learn(
     return weigh(
         found,
         log_evidence=lambda one: log_evidence(one, answered, sweeps=sweeps_of(inference)),
-        odds=odds,
     )
 
 
@@ -158,12 +156,11 @@ def weigh(
     found: Sequence[tuple[WeightedPrior, ...]],
     *,
     log_evidence: Callable[[ExactPrior | SparsePrior], float],
-    odds: Sequence[float] | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return what was learned from all alternatives, as probable as they make the answers.
 
-    The posterior over alternatives (Hoeting, Madigan, Raftery and Volinsky 1999, equations 1 and
-    2), with the most probable hyperparameters of each.
+    The posterior over alternatives that are equally probable beforehand (Hoeting, Madigan, Raftery
+    and Volinsky 1999, equations 1 and 2), with the most probable hyperparameters of each.
 
     Parameters
     ----------
@@ -171,8 +168,6 @@ def weigh(
         From each alternative; judged by the one of most weight.
     log_evidence : callable
         The log density of the answers under a prior.
-    odds : sequence of float, optional
-        How probable each alternative is beforehand; all equally if not given.
 
     Returns
     -------
@@ -187,8 +182,7 @@ def weigh(
     evidence[np.isnan(evidence)] = -np.inf
     if not np.isfinite(evidence).any():
         return found[0]
-    before = np.zeros(len(found)) if odds is None else np.log(odds)
-    weights = special.softmax(evidence + before)
+    weights = special.softmax(evidence)
     weights[weights < LEAST_WEIGHT] = 0.0
     return tuple(
         replace(one, weight=float(weight / weights.sum()) * one.weight)
