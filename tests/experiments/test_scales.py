@@ -6,6 +6,7 @@ import pytest
 
 from experiments import progress
 from experiments.interval import error_of_table
+from experiments.pages import Kept
 from experiments.priors import first_tables
 from experiments.scales import MEAN, ONE, WAYS, WEIGHED, Scales
 
@@ -35,3 +36,17 @@ def test_its_small_version_has_a_table():
     experiment = Scales(**Scales.small, insecure_seed=0)
     [table] = experiment.tables(experiment.compute(progress.quietly))
     assert table.row_count == 4
+
+
+def test_what_docs_say_of_the_kept_table_is_what_it_shows():
+    """The sentence of docs/adaptive.md."""
+    [kept] = Kept.read("scales").tables
+    places = [kept.columns.index(way) for way in (WEIGHED, ONE, MEAN)]
+    errors = {
+        tuple(row[:2]): [float(row[place].split()[0]) for place in places] for row in kept.rows
+    }
+    weighed, one, mean = errors["10 times as wide", "0.3"]
+    assert 0.62 < weighed / one < 0.72
+    assert mean < weighed
+    weighed, one, _ = errors["of round numbers", "0.3"]
+    assert 1.01 < weighed / one < 1.025
