@@ -10,6 +10,8 @@ import pytest
 from scipy.stats import norm
 
 from cloakgp import DPGPRegressor, Release
+from cloakgp.models import default_kernel
+from cloakgp.release.io.codec import to_tree
 from cloakgp.report.columns import input_names
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import Fact, Section, as_text
@@ -192,9 +194,23 @@ def test_numerals_at_their_ends():
 def test_learning_that_changed_nothing_says_so():
     """At a tiny budget the answers tell nothing apart, and the declared values stay."""
     X = np.linspace(0, 10, 40)[:, None]
-    release = DPGPRegressor(bounds=(0, 1), epsilon=0.01, delta=1e-6).fit(X, X[:, 0] / 10).release_
-    facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
-    assert facts["learned"].startswith("nothing")
+    budget = {"epsilon": 0.01, "delta": 1e-6, "kernel": default_kernel(X, width=1.0)}
+    release = DPGPRegressor(bounds=(0, 1), **budget).fit(X, X[:, 0] / 10).release_
+    assert len(release.learned) == 1
+    assert _facts(release)["learned"].startswith("nothing")
+
+
+@pytest.mark.parametrize(("epsilon", "stays"), [(0.3, False), (1.0, True)])
+def test_priors_that_are_weighed_are_told_from_values_that_were_fitted(epsilon, stays):
+    """Few answers: the default prior and those of smaller scales, one of which has most weight."""
+    X = np.linspace(0, 10, 40)[:, None]
+    budget = {"epsilon": epsilon, "delta": 1e-6, "insecure_seed": 0}
+    release = DPGPRegressor(bounds=(0, 1), **budget).fit(X, X[:, 0] / 10).release_
+    assert (to_tree(release.fitted_prior) == to_tree(release.prior)) == stays
+    told = _facts(release)["learned"].lower()
+    assert "predictions average over 3 " in told
+    assert ("the declared values are those of most weight" in told) == stays
+    assert ("were fitted to the noisy answers" in told) != stays
 
 
 def test_noise_that_varies_with_the_inputs_is_said_with_numbers():

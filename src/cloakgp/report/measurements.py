@@ -187,8 +187,14 @@ def describe_origin(
     """
     if not priors:
         return ()
-    if unchanged:
+    if unchanged and priors == 1:
         return (NOTHING_LEARNED,)
+    if unchanged:
+        weighed = (
+            f"predictions average over {priors} priors, weighed by the noisy answers, which costs "
+            "no privacy. The declared values are those of most weight."
+        )
+        return (Fact("learned", weighed),)
     averaged = f" Predictions average over {priors} such priors."
     return (
         Fact(
