@@ -87,21 +87,27 @@ def test_what_docs_say_of_the_kept_tables_is_what_they_show():
         return {(row["table"], row["ε"]) for row in ratios if float(row[column]) > beyond}
 
     assert where("over the best rival", beyond=1) == {
+        ("weeks of work", "0.3"),
         ("household expenses", "3"),
         ("health expenses", "3"),
     }
+    assert not where("over the best rival", beyond=1.0035)
     assert where("over known kernel", beyond=1.05) == {
-        *(("weather", epsilon) for epsilon in EPSILONS),
+        ("weather", "0.3"),
+        ("weather", "1"),
         ("friedman", "0.3"),
-        ("diamonds", "1"),
+        ("diamonds", "0.3"),
     }
     everywhere = {(row["table"], row["ε"]) for row in ratios}
-    reached = {("friedman", "1"), ("friedman", "3")}
-    reached |= {("weeks of work", epsilon) for epsilon in EPSILONS}
-    assert where("over boosted trees", beyond=1.005) == everywhere - reached
-    assert ("diamonds", "3") not in where("over boosted trees", beyond=1.1)
-    others = {place for place in everywhere if place[0] not in ("friedman", "weeks of work")}
-    assert where("known kernel over boosted trees", beyond=1.005) >= others
+    reached = {(table, eps) for table in ("friedman", "weeks of work") for eps in ("1", "3")}
+    assert where("over boosted trees", beyond=1.0) == everywhere - reached
+    for epsilon, limit in (("1", 1.15), ("3", 1.1)):
+        beyond = {
+            table for table, eps in where("over boosted trees", beyond=limit) if eps == epsilon
+        }
+        assert beyond == {"weather", "household expenses"}
+        known = where("known kernel over boosted trees", beyond=limit)
+        assert {(table, epsilon) for table in beyond} <= known
 
     def at_budgets(table, column):
         place = errors.columns.index(column)

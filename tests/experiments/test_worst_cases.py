@@ -47,9 +47,9 @@ def test_what_docs_say_of_the_kept_table_is_what_it_shows():
     wide = "10 times as wide"
     assert max(ratios[PERMUTED, "of round numbers", epsilon] for epsilon in ("0.3", "1")) < 1.1
     assert max(ratios[outputs, wide, "1"] for outputs in (AS_THEY_ARE, PERMUTED)) < 1
-    for outputs in (AS_THEY_ARE, PERMUTED):
+    for outputs, most in ((AS_THEY_ARE, 1.3), (PERMUTED, 1.4)):
         errors = [float(cell.split()[0]) for cell in rows[outputs, wide, "0.3"][:2]]
-        assert 1.1 < errors[0] / errors[1] < 1.3
+        assert 1.1 < errors[0] / errors[1] < most
         assert min(errors) > 1
 
 
