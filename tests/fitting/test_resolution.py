@@ -182,23 +182,29 @@ def test_a_second_stage_has_inducing_inputs_for_the_learned_kernel(tmp_path, mon
     assert ours < 0.8 * theirs
 
 
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize(("learn", "inducing"), [("map", "auto"), ("map", 8), (None, "auto")])
-def test_later_stages_are_designed_for_half_the_lengthscales_learned(monkeypatch, learn, inducing):
-    """A stage sees the scale at which it asks: what is learned is not what it is asked by."""
-    designed, learned = [], []
+@pytest.fixture
+def stages(monkeypatch):
+    """The priors that stages were designed for, and those learned before each but the first."""
+    designed, learned, later = [], [], RowTable._later
 
     def design(*given, prior, **named):
         designed.append(prior)
         return design_rows(*given, prior=prior, **named)
 
-    def later(table, budget, width, model, settings, *, known):
+    def watched(table, budget, width, model, settings, *, known):
         learned.append(known.fitted_prior)
-        return stage(table, budget, width, model, settings, known=known)
+        return later(table, budget, width, model, settings, known=known)
 
-    stage = RowTable._later
     monkeypatch.setattr("cloakgp.fitting.passes.design_rows", design)
-    monkeypatch.setattr(RowTable, "_later", later)
+    monkeypatch.setattr(RowTable, "_later", watched)
+    return designed, learned
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(("learn", "inducing"), [("map", "auto"), ("map", 8), (None, "auto")])
+def test_later_stages_are_designed_for_half_the_lengthscales_learned(stages, learn, inducing):
+    """A stage sees the scale at which it asks: what is learned is not what it is asked by."""
+    designed, learned = stages
     X, y = steep()
     model = model_of(learn=learn, inducing=inducing, stages=[(0.3, None), (0.3, 1.5), (0.4, 1.0)])
     release = model.fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
@@ -216,9 +222,12 @@ def test_later_stages_are_designed_for_half_the_lengthscales_learned(monkeypatch
 
 
 @pytest.mark.usefixtures("few")
-def test_where_finer_lengthscales_have_no_covariance_those_learned_are_kept(monkeypatch):
+def test_where_finer_lengthscales_have_no_covariance_those_learned_are_kept(stages, monkeypatch):
+    designed, learned = stages
+    halved: list[float] = []
+
     def fails(passes, priors, *, measurements):
-        if any(prior.kernel.length_scale == halved[-1] for prior in priors if halved):
+        if any(prior.kernel.length_scale in halved for prior in priors):
             raise NotPositiveDefiniteError(RBF())
         return restate(passes, priors, measurements=measurements)
 
@@ -227,13 +236,14 @@ def test_where_finer_lengthscales_have_no_covariance_those_learned_are_kept(monk
         halved.append(found.kernel.length_scale)
         return found
 
-    halved: list[float] = []
     monkeypatch.setattr("cloakgp.fitting.passes.finer", halves)
     monkeypatch.setattr("cloakgp.fitting.passes.restate", fails)
     X, y = steep()
     model = model_of(stages=[(0.4, None), (0.6, 1.5)])
     release = model.fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
     assert halved
+    [told] = learned
+    assert designed[-1].kernel.length_scale == told.kernel.length_scale != 1.0
     assert np.square(release.predict(X[:300]) - y[:300]).mean() < 0.5 * y.var()
 
 
