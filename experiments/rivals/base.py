@@ -18,6 +18,7 @@ import cloakgp.privacy
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier, gaussian_epsilon
 from cloakgp.utils.arrays import Array
+from experiments.priors import Split
 from experiments.ways import Setting
 
 Noise = Literal["laplace", "gaussian"]
@@ -172,6 +173,12 @@ def shrunk(estimate: Array, *, noise_sd: Array | float, bounds: OutputBounds) ->
     kept = variance / (variance + np.square(noise_sd))
     moved: Array = bounds.middle + kept * (estimate - bounds.middle)
     return moved
+
+
+@lru_cache(maxsize=4)
+def mapped_inputs(split: Split, *, ranked: bool) -> tuple[Array, Array]:
+    """Return the public inputs of a split as `unit_inputs` maps them, once for all tunings."""
+    return unit_inputs(split.X, split.X_test, ranked=ranked)
 
 
 def unit_inputs(X: Array, X_test: Array, *, ranked: bool) -> tuple[Array, Array]:

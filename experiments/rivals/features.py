@@ -21,10 +21,10 @@ from experiments.rivals.base import (
     Predictions,
     Rival,
     ask,
+    mapped_inputs,
     noise_of_many,
     noises_of,
     part_of,
-    unit_inputs,
 )
 from experiments.ways import Setting
 
@@ -78,7 +78,7 @@ class Features:
 def polynomials(split: Split, *, degree: int, ranked: bool) -> Features:
     """Return all monomials up to a degree of inputs mapped to [−1, 1]."""
     made = PolynomialFeatures(degree=degree)
-    fitted, test = unit_inputs(split.X, split.X_test, ranked=ranked)
+    fitted, test = mapped_inputs(split, ranked=ranked)
     return Features(made.fit_transform(fitted), made.transform(test))
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from cloakgp.estimators.baselines import DPIntegralHistogramRegressor
 from cloakgp.estimators.baselines.undesigned import release_of_answers
@@ -17,7 +18,7 @@ from cloakgp.privacy import Answers, Guarantee
 from cloakgp.release import Hyperprior
 from cloakgp.utils.arrays import Array
 from experiments.priors import Split
-from experiments.rivals.base import Predictions, Rival, ask, noises_of, shrunk, unit_inputs
+from experiments.rivals.base import Predictions, Rival, ask, mapped_inputs, noises_of, shrunk
 from experiments.rivals.trees import Partition
 from experiments.ways import Setting
 
@@ -31,14 +32,13 @@ BINS, MOST_BINS = (2, 3, 5, 8, 14), 130
 @lru_cache(maxsize=64)
 def cells_around_centres(split: Split, *, count: int, ranked: bool) -> Partition:
     """Return the cells of k-means centres of public inputs, mapped to [−1, 1]."""
-    fitted, test = unit_inputs(split.X, split.X_test, ranked=ranked)
-    centres, _ = kmeans_centres(fitted, count=min(count, len(np.unique(fitted, axis=0))))
+    fitted, test = mapped_inputs(split, ranked=ranked)
+    centres, _ = kmeans_centres(fitted, count=count)
     return Partition(_nearest(fitted, centres), _nearest(test, centres), len(centres))
 
 
 def _nearest(X: Array, centres: Array) -> NDArray[np.int64]:
-    distances = np.square(X[:, None] - centres[None]).sum(axis=2)
-    nearest: NDArray[np.int64] = distances.argmin(axis=1)
+    nearest: NDArray[np.int64] = cdist(X, centres, "sqeuclidean").argmin(axis=1)
     return nearest
 
 

@@ -15,9 +15,9 @@ from experiments.rivals.base import (
     Predictions,
     Rival,
     ask,
+    mapped_inputs,
     noise_of_many,
     part_of,
-    unit_inputs,
 )
 from experiments.rivals.features import halves
 from experiments.ways import Setting
@@ -102,7 +102,7 @@ def additive_boosting(split: Split, setting: Setting) -> Predictions:
     without a δ) on the leaves of all trees; every row is in one leaf of each. Tuned: rounds,
     learning rate, and how often the same answers are gone through.
     """
-    fitted, test = unit_inputs(split.X, split.X_test, ranked=True)
+    fitted, test = mapped_inputs(split, ranked=True)
     rng = np.random.default_rng(0)
     bounds, found = split.bounds, {}
     for rounds in ADDITIVE_ROUNDS:
@@ -141,7 +141,7 @@ def boosted_trees(split: Split, setting: Setting) -> Predictions:
     rounds, leaves, how fast clips close, learning rate; leaves are shrunk as their known noise asks
     for.
     """
-    fitted, test = unit_inputs(split.X, split.X_test, ranked=True)
+    fitted, test = mapped_inputs(split, ranked=True)
     rng = np.random.default_rng(0)
     bounds, found = split.bounds, {}
     for rounds, leaves in product(TREE_ROUNDS, LEAVES):

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +268,12 @@ def measure(
         tick()
 
 
+@lru_cache(maxsize=1)
+def dealt_once(table: Judged, split: int, *, rows: int | None) -> Deal:
+    """Return what is dealt, once for all budgets and draws: what rivals make of inputs is kept."""
+    return deal(table, split, rows=rows)
+
+
 def measure_cell(
     table: Judged,
     place: Place,
@@ -288,7 +294,7 @@ def measure_cell(
     tunings, rows, insecure_seed
         As for `measure`.
     """
-    dealt = deal(table, place.split, rows=rows)
+    dealt = dealt_once(table, place.split, rows=rows)
     given = None
     if budget is not None:
         given = budget.setting(rows=len(dealt.outputs), seed=insecure_seed)
