@@ -16,7 +16,7 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
 from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, Partition
-from cloakgp.fitting.passes import CELLS_IN_ANSWERS, RowTable, with_noise_of_rows
+from cloakgp.fitting.passes import CELLS_IN_ANSWERS, RowTable, tell_noise_of_rows
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import APPROXIMATIONS, SparsePrior
@@ -54,6 +54,12 @@ TWO_WITHOUT_BANDS = [(0.4, None), (0.6, None)]
 def outputs_at(X, *, seed=0):
     rng = np.random.default_rng(seed)
     return np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=len(X))
+
+
+@pytest.fixture
+def no_second_thought(monkeypatch):
+    """What was learned of the curve stays, however little outputs scatter."""
+    monkeypatch.setattr("cloakgp.fitting.passes.REFUTED", np.inf)
 
 
 @pytest.fixture
@@ -288,7 +294,7 @@ def test_answers_in_bands_are_learned_from_as_answers_about_kept_rows(tables, mo
 
 
 def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
-    """The tails that docs/default-prior.md states."""
+    """The tails that docs/default-prior.md states, beside normal ones."""
     X, degrees = tables[0], []
 
     def spy(*given, **named):
@@ -297,7 +303,7 @@ def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
 
     monkeypatch.setattr("cloakgp.fitting.passes.learn_numbers", spy)
     model_of(X, learn="map").fit_rows(rows_of(X), X[::7])
-    assert degrees == [np.inf, 4.0, 4.0]
+    assert degrees == [np.inf, 4.0, np.inf, 4.0, np.inf]
 
 
 def test_cells_within_answers_are_as_many_as_is_stated():
@@ -307,7 +313,7 @@ def test_cells_within_answers_are_as_many_as_is_stated():
     assert FEWEST_IN_ANSWER == 2
 
 
-@pytest.mark.usefixtures("few_learning_cells")
+@pytest.mark.usefixtures("few_learning_cells", "no_second_thought")
 @pytest.mark.parametrize(("noise", "within"), [("laplace", True), ("gaussian", False)])
 def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkeypatch):
     """So that the last stage asked whole cells; and what was learned before is what is kept."""
@@ -386,7 +392,7 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
     assert "estimates the noise of outputs" in loaded
 
 
-@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.usefixtures("any_evidence", "no_second_thought")
 @pytest.mark.parametrize(
     ("grouped", "stages"),
     [(False, THREE), (True, THREE), (False, TWO_WITHOUT_BANDS), (True, TWO_WITHOUT_BANDS)],
@@ -428,7 +434,7 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, stages, tab
     assert last.strategy.verify(rows_of(X, groups=people), question=last.question) <= 1 + 1e-9
 
 
-@pytest.mark.usefixtures("any_evidence", "few_learning_cells")
+@pytest.mark.usefixtures("any_evidence", "few_learning_cells", "no_second_thought")
 def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monkeypatch):
     """All rows are gone through where a stratum has too few in the sample."""
     X, seen = np.random.default_rng(1).uniform(0, 4, size=(600, 2)), []
@@ -478,15 +484,55 @@ def test_a_noise_is_looked_for_around_the_one_that_was_told_before(moved, times,
         )
 
     monkeypatch.setattr("cloakgp.fitting.passes._answers_by_noise", answered)
-    [found] = with_noise_of_rows(
+    told = tell_noise_of_rows(
         [WeightedPrior(prior=before, likelihood=NUMBERS, weight=1.0)],
         rows_of(np.zeros((1, 2))),
         release=SimpleNamespace(prior=declared, measurements=[SimpleNamespace(question=None)]),
         before=before,
     )
+    [found] = told.priors
     assert len(seen) == times
     within = np.clip(truth, seen[-1][0], seen[-1][-1])
     assert position_of_noise(found.prior, declared=declared) == pytest.approx(within, abs=0.02)
+
+
+@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.parametrize(
+    ("excess", "gained", "learnings", "replaced"),
+    [(2.9, 9.0, 0, False), (3.1, 1.0, 1, True), (3.1, -1.0, 1, False)],
+)
+def test_what_outputs_scatter_too_little_for_is_held_against_normal_tails(
+    excess, gained, learnings, replaced, tables, monkeypatch
+):
+    """After several stages, and where all answers are then more probable."""
+    X, told, tails = tables[0], [], []
+
+    def tell(priors, rows, *, release, **named):
+        found = tell_noise_of_rows(priors, rows, release=release, **named)
+        asked = sum(one.question.locates for one in release.measurements)
+        density = -10.0 + gained * len(told)
+        if asked > 1:
+            told.append(found.priors)
+            return replace(found, log_density=density, excess=excess)
+        return replace(found, excess=99.0)
+
+    def learn(*given, degrees, **named):
+        tails.append(degrees)
+        return learn_numbers(*given, degrees=degrees, **named)
+
+    monkeypatch.setattr("cloakgp.fitting.passes.tell_noise_of_rows", tell)
+    monkeypatch.setattr("cloakgp.fitting.passes.learn_numbers", learn)
+    stages = [(0.5, None), (0.5, 1.0)]
+    model = model_of(X, learn="map", noise_variance=None, epsilon=30.0, stages=stages)
+    release = model.fit_rows(rows_of(X), X[::7]).release_
+    assert any(one.about_spread for one in release.measurements)
+    # One stage is learned from with normal tails alone: nothing else is held against it.
+    assert len(told) == 1 + learnings
+    assert tails[-1:] == [np.inf]
+    expected = told[-1] if replaced else told[0]
+    assert [one.prior.kernel for one in release.learned] == [one.prior.kernel for one in expected]
+    if replaced:
+        assert told[0][0].prior.kernel != told[1][0].prior.kernel
 
 
 # The rule that leaves stages out.
@@ -669,9 +715,9 @@ def test_tables_files_and_fits_of_many_rows_go_in_stages(tmp_path, tables, monke
 
 
 @pytest.mark.usefixtures("few_learning_cells")
-@pytest.mark.parametrize("noise_sd", [6.0, 20.0])
+@pytest.mark.parametrize("noise_sd", [4.0, 20.0])
 def test_beside_one_stage_it_is_asked_how_noisy_outputs_are(noise_sd):
-    """A tenth of the bounds was declared, and stayed: measured over claimed was .58 and 1.9."""
+    """A tenth of the bounds was declared, and stayed: measured over claimed was far from 1."""
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 10, size=(14_000, 1))
     y = 50 + 20 * np.sin(X[:, 0]) + noise_sd * rng.normal(size=len(X))

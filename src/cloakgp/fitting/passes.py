@@ -77,6 +77,7 @@ from cloakgp.release.hyperparameters.learning import (
     confirmed,
     learn_classes,
     learn_numbers,
+    likeliest,
     linear_log_evidence,
     weigh,
 )
@@ -124,6 +125,10 @@ LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
 # many, as a search over more would cost what it spares.
 LABEL_SAMPLE, SAMPLED_ONE_IN = 2**14, 16
+# By how much logarithms of hyperparameters of two maxima may differ that are one.
+SAME_MAXIMUM = 0.05
+# By how many sds outputs may scatter less than what was learned would have it.
+REFUTED = 3.0
 # Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
 # may be off by moves the noise that is learned by less than a hundredth.
 SPREAD_ROWS, FEWEST_SAMPLED = 2**14, 100
@@ -828,13 +833,62 @@ class RowTable(Table):
                 noisy=before,
             )
         if last.about_spread:
-            learned = with_noise_of_rows(
-                learned, self.passes, release=release, sample=self._spread_sample(), before=before
+            learned = self._learn_noise(
+                learned, release, known, hyperprior=hyperprior, average=average, before=before
             )
             stated = None
         if stated is None:
             stated = restate(self.passes, _others(learned, prior), measurements=declared)
         return replace(release, learned=learned, measurements=stated)
+
+    def _learn_noise(
+        self,
+        learned: tuple[WeightedPrior, ...],
+        release: Release,
+        known: Release,
+        *,
+        hyperprior: Hyperprior,
+        average: bool,
+        before: ExactPrior | SparsePrior | None,
+    ) -> tuple[WeightedPrior, ...]:
+        """Return what was learned with the noise that the last answers tell, where they allow it.
+
+        Sums of outputs hardly tell a curve of very short lengthscales from noise of each row; how
+        far outputs scatter does. Where that is less than was learned, what is learned with normal
+        tails is held against it.
+
+        Parameters
+        ----------
+        learned : tuple of WeightedPrior
+        release, known, hyperprior, average
+            As for `_learn_curve`.
+        before : ExactPrior or SparsePrior or None
+            With the noise that an earlier such answer told.
+        """
+        tell = partial(
+            tell_noise_of_rows,
+            rows=self.passes,
+            release=release,
+            sample=self._spread_sample(),
+            before=before,
+        )
+        told = tell(learned)
+        if told.excess <= REFUTED or len(stages_of(known.measurements, self.number)) == 1:
+            return told.priors
+        prior = release.prior
+        noisy = None if before is None else _with_noise_of(prior, before)
+        stated = release.measurements
+        if noisy is not None:
+            stated = restate(self.passes, [noisy], measurements=stated)
+        less, _ = self._learn_curve(
+            release,
+            replace(known, learned=(), measurements=stated),
+            hyperprior=replace(hyperprior, noise_variance=False),
+            average=average,
+            noisy=noisy,
+            tails=(np.inf,),
+        )
+        return max(told, tell(less), key=lambda one: one.log_density).priors
 
     def _learn_curve(
         self,
@@ -844,6 +898,7 @@ class RowTable(Table):
         hyperprior: Hyperprior,
         average: bool,
         noisy: ExactPrior | SparsePrior | None,
+        tails: Sequence[float] = (DEGREES_IN_PASSES, np.inf),
     ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...] | None]:
         """Return what is learned of the curve, and answers with sums under it, if there are.
 
@@ -857,6 +912,8 @@ class RowTable(Table):
         average : bool
         noisy : ExactPrior or SparsePrior or None
             With the noise of outputs, if that is known.
+        tails : sequence of float
+            Degrees of freedom of weak priors that are tried after several stages.
         """
         prior, bounds = release.prior, release.measurements[0].question
         assert isinstance(prior, SparsePrior)
@@ -888,41 +945,52 @@ class RowTable(Table):
                     trend=declared.trend,
                 )
             )
-            learned = learn_numbers(
-                coarse,
-                gather_sums(
-                    list(zip(gathered.stages, located, strict=True)),
-                    mean=told.mean,
-                    points=cells.means,
-                    counts=gathered.counts,
-                    variances=None if slow else cells.variances,
-                    trends=trends,
-                    detrended=declared.trend is not None,
-                ),
-                bounds=(bounds.lo, bounds.hi),
-                hyperprior=hyperprior,
-                average=average,
-                # What one stage tells is too little to go by that is far from what was declared.
-                degrees=DEGREES_IN_PASSES if len(located) > 1 else np.inf,
+            answers = gather_sums(
+                list(zip(gathered.stages, located, strict=True)),
+                mean=told.mean,
+                points=cells.means,
+                counts=gathered.counts,
+                variances=None if slow else cells.variances,
+                trends=trends,
+                detrended=declared.trend is not None,
             )
             # Rows are moved to points in learning: how noise differs between them comes after.
             other = declared if scatter is None else replace(declared, scatter=scatter)
-            learned = tuple(
-                replace(one, prior=other if one.prior is coarse else _with_values(other, one.prior))
-                for one in learned
-            )
-            found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), learned))
+            maxima: list[tuple[WeightedPrior, ...]] = []
+            # What one stage tells is too little to go by that is far from what was declared.
+            for each in tails if len(located) > 1 else (np.inf,):
+                learned = learn_numbers(
+                    coarse,
+                    answers,
+                    bounds=(bounds.lo, bounds.hi),
+                    hyperprior=hyperprior,
+                    average=average,
+                    degrees=each,
+                )
+                if not any(_near(learned, one) for one in maxima):
+                    maxima.append(learned)
+            placed = [
+                tuple(
+                    replace(
+                        one,
+                        prior=other if one.prior is coarse else _with_values(other, one.prior),
+                    )
+                    for one in learned
+                )
+                for learned in maxima
+            ]
+            found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), placed))
         if noisy is not None and len(found) == len(known.learned) == 1:
             # What was learned before, with the noise that is known, stays if it is as probable.
             found = [(replace(known.learned[0], prior=noisy), found[0][1])]
         confirms = self.rows > self._most_cells(prior.kernel)
-        if confirms or len(found) > 1:
+        if confirms or len(found) > 1 or len(found[0][1]) > 1:
             return self._weigh(found, release, confirms=confirms)
-        return found[0][1], None
+        return found[0][1][0], None
 
     def _weigh(
         self,
-        found: Sequence[tuple[WeightedPrior, tuple[WeightedPrior, ...]]],
+        found: Sequence[tuple[WeightedPrior, Sequence[tuple[WeightedPrior, ...]]]],
         release: Release,
         *,
         confirms: bool,
@@ -933,7 +1001,7 @@ class RowTable(Table):
         ----------
         found : sequence of pairs
             What was declared, but for noise that is known, first, and its alternatives, or what was
-            learned before, with what was learned from each.
+            learned before, with what was learned from each, by different weak priors.
         release : Release
             With sums under the declared prior alone.
         confirms : bool
@@ -941,15 +1009,17 @@ class RowTable(Table):
         """
         prior = release.prior
         assert isinstance(prior, SparsePrior)
-        tried = [one for _, learned in found for one in learned]
+        tried = [one for _, maxima in found for learned in maxima for one in learned]
         if confirms:
             tried += [other for other, _ in found]
         stated = restate(self.passes, _others(tried, prior), measurements=release.measurements)
         evidence = partial(linear_log_evidence, measurements=stated)
-        chosen = [
-            confirmed(learned, declared=other, log_evidence=evidence) if confirms else learned
-            for other, learned in found
-        ]
+        chosen = []
+        for other, maxima in found:
+            learned = likeliest(maxima, log_evidence=evidence)
+            if confirms:
+                learned = confirmed(learned, declared=other, log_evidence=evidence)
+            chosen.append(learned)
         learned = chosen[0] if len(chosen) == 1 else weigh(chosen, log_evidence=evidence)
         kept = [prior, *_others(learned, prior)]
         return learned, tuple(under_these(one, kept) for one in stated)
@@ -1223,15 +1293,34 @@ def predict_rows(release: Release) -> RowPrediction:
     return RowPrediction(prior=known.prior, mean=known.inducing_mean(), root=known.inducing_root())
 
 
-def with_noise_of_rows(
+@dataclass(frozen=True)
+class ToldNoise:
+    """What answers about the spread of outputs tell.
+
+    Attributes
+    ----------
+    priors : tuple of WeightedPrior
+        With the noise that is expected after them.
+    log_density : float
+        Of all answers.
+    excess : float
+        By how many of their sds outputs scatter less than is expected with that noise.
+    """
+
+    priors: tuple[WeightedPrior, ...]
+    log_density: float
+    excess: float
+
+
+def tell_noise_of_rows(
     priors: Sequence[WeightedPrior],
     rows: Passes,
     *,
     release: Release,
     sample: Passes | None = None,
     before: ExactPrior | SparsePrior | None = None,
-) -> tuple[WeightedPrior, ...]:
-    """Return priors with the noise that is expected after the answers.
+) -> ToldNoise:
+    """Return priors with the noise that is expected after the answers, and how that fits these.
 
     As `cloakgp.release.hyperparameters.noise.with_learned_noise`, or, by strata,
     `cloakgp.release.hyperparameters.scatter.with_learned_scatter`, for rows that are not kept: the
@@ -1253,10 +1342,10 @@ def with_noise_of_rows(
     assert isinstance(declared, SparsePrior)
     question = release.measurements[-1].question
     noisy = [replace(one, prior=_with_noise_of(one.prior, declared)) for one in priors]
-    tried = [noise_positions()]
+    near = noise_positions()
     if before is not None:
-        tried.insert(0, positions_around(position_of_noise(before, declared=declared)))
-    for positions in tried:
+        near = positions_around(position_of_noise(before, declared=declared))
+    for positions in (near, noise_positions()):
         by_noise = _answers_by_noise(
             noisy, rows, release=release, sample=sample, positions=positions
         )
@@ -1267,9 +1356,9 @@ def with_noise_of_rows(
             position = expected_position(by_noise)
             found = tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in noisy)
         place = position_of_noise(found[0].prior, declared=declared)
-        if positions[0] + NEAR_END < place < positions[-1] - NEAR_END:
+        if before is None or positions[0] + NEAR_END < place < positions[-1] - NEAR_END:
             break
-    return found
+    return ToldNoise(priors=found, log_density=by_noise.log_density, excess=by_noise.excess(place))
 
 
 def _answers_by_noise(
@@ -1312,6 +1401,14 @@ def _answers_by_noise(
         expected=sums.expected,
         variance=sums.scatter + last.noise_sd**2,
     )
+
+
+def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> bool:
+    """Return whether two maxima are one, by the kernels of their main parts."""
+    one, another = (max(each, key=lambda part: part.weight).prior for each in (learned, other))
+    apart = np.abs(one.kernel.theta - another.kernel.theta)
+    # Written so that hyperparameters of zero, whose logarithms are infinite, are alike.
+    return not (apart > SAME_MAXIMUM).any()
 
 
 def _with_noise_of(prior: ExactPrior | SparsePrior, other: ExactPrior | SparsePrior) -> SparsePrior:

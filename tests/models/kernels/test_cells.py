@@ -13,6 +13,7 @@ from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.kernels.cells import (
     InputCells,
     between_cells,
+    gaussian_mixture,
     pull_back_cells,
     pull_back_variances,
     variances_in_cells,
@@ -59,6 +60,40 @@ def test_rows_of_two_cells_have_in_common_what_pairs_of_rows_do_on_average(name,
     assert np.abs(found - expected).max() < 0.5 * np.abs(at_means - expected).max()
     within = np.array([kernel.diag(rows).mean() for rows in X])
     np.testing.assert_allclose(variances_in_cells(kernel, cells), within)
+
+
+@pytest.mark.parametrize("length", [0.3, 0.6, 1.2])
+@pytest.mark.parametrize("nu", [1.5, 2.5, np.inf])
+def test_lengthscales_may_be_shorter_than_cells_are_wide(nu, length, rng):
+    """Oracle: pairs of Gaussian rows. The kernel at their mean squared distance is next to nothing.
+
+    Where a cell's rows have less in common than is said here, short lengthscales are learned with
+    variances that are far too large.
+    """
+    middles, sds = rng.uniform(0, 2, size=(6, 3)), rng.uniform(0.5, 0.7, size=(6, 3))
+    cells, kernel = InputCells(means=middles, variances=sds**2), Matern(length, nu=nu)
+    found, expected, at_mean = between_cells(kernel, cells), np.empty((6, 6)), np.empty((6, 6))
+    for one, other in np.ndindex(6, 6):
+        difference = middles[one] - middles[other]
+        sd = np.hypot(sds[one], sds[other])
+        draws = difference + sd * rng.normal(size=(40_000, 3))
+        expected[one, other] = kernel(draws, np.zeros((1, 3))).mean()
+        mean_square = np.square(difference).sum() + np.square(sd).sum()
+        at_mean[one, other] = kernel([[np.sqrt(mean_square)]], [[0.0]])[0, 0]
+    np.testing.assert_allclose(found, expected, rtol=0.2, atol=0.05 * expected.max())
+    if length == 0.3:
+        assert (np.diag(at_mean) < 0.5 * np.diag(expected)).all()
+
+
+@pytest.mark.parametrize(("nu", "far"), [(0.5, 0.016), (1.5, 0.002), (2.5, 0.002), (np.inf, 0.0)])
+def test_matern_kernels_are_mixtures_of_gaussian_ones(nu, far):
+    distances = np.linspace(0, 20, 2_001)
+    kernel = Matern(1.0, nu=nu)(distances[:, None], [[0.0]])[:, 0]
+    precisions, shares = np.array(gaussian_mixture(nu)).T
+    mixture = np.exp(-np.square(distances)[:, None] * precisions / 2) @ shares
+    np.testing.assert_allclose(mixture, kernel, atol=far + 1e-12)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
 
 
 @pytest.mark.parametrize("name", KERNELS)

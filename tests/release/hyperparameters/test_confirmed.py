@@ -14,7 +14,7 @@ from cloakgp.fitting import passes
 from cloakgp.models import ExactPrior
 from cloakgp.models.likelihoods import Numbers
 from cloakgp.release.hyperparameters import covariance, learning
-from cloakgp.release.hyperparameters.learning import confirmed, linear_log_evidence
+from cloakgp.release.hyperparameters.learning import confirmed, likeliest, linear_log_evidence
 from cloakgp.release.hyperparameters.quadrature import EVIDENCE
 from cloakgp.release.posterior.mixture import WeightedPrior
 
@@ -55,6 +55,24 @@ def test_an_average_counts_unless_its_main_part_is_less_probable_by_a_nat(gained
         log_evidence=lambda prior: evidence[prior.kernel.length_scale],
     )
     assert found == ((light, heavy) if kept else (declared,))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "which"),
+    [((1.0, 2.0), 1), ((2.0, 1.0), 0), ((2.0, 2.0), 0), ((np.nan, -9.0), 1), ((None, None), 0)],
+)
+def test_of_several_maxima_the_one_counts_that_makes_answers_most_probable(evidence, which):
+    """Judged by the part of most weight; where answers have no density, none is."""
+    light = weighted(9.0, 0.2)
+    several = [(light, weighted(1.0, 0.8)), (weighted(2.0),)]
+
+    def log_evidence(prior):
+        found = {1.0: evidence[0], 2.0: evidence[1]}[prior.kernel.length_scale]
+        if found is None:
+            raise np.linalg.LinAlgError
+        return found
+
+    assert likeliest(several, log_evidence=log_evidence) is several[which]
 
 
 def test_it_does_not_count_where_answers_have_no_covariance():

@@ -9,7 +9,7 @@ import pytest
 from conditioning import weighted
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, stats
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from stages import band, stage
 
@@ -19,6 +19,7 @@ from cloakgp.release import Hyperprior, Release
 from cloakgp.release.hyperparameters.noise import (
     LOG_NOISE_SD,
     NOISE_REACH,
+    AnswersByNoise,
     scaled_noise,
     with_learned_noise,
 )
@@ -75,6 +76,42 @@ def test_it_is_the_mean_over_a_grid(true_noise_sd):
     variances = PRIOR.noise_variance * np.exp(2 * LOG_NOISE_SD * grid)
     mean = np.average(variances, weights=np.exp(heights - heights.max()))
     assert np.log(learned(made)) == pytest.approx(np.log(mean), abs=0.12)
+
+
+def answers_at(value, *, factor=1.0):
+    """One answer about spread, expected to be e^position times a factor, with sd 0.1."""
+    positions = np.linspace(-2.0, 2.0, 41)
+    return AnswersByNoise.at_all(
+        -np.square(positions),
+        positions=positions,
+        values=np.array([value]),
+        expected=factor * np.exp(positions)[:, None],
+        variance=np.full((len(positions), 1), 0.01),
+    )
+
+
+def test_the_density_of_all_answers_is_an_integral_over_the_noise():
+    """Oracle: quadrature of evidence, prior and normal density, at other places."""
+    differences = []
+    for factor in (1.0, 3.0):
+        known = answers_at(1.5, factor=factor)
+
+        def density(position, factor=factor):
+            law = stats.norm(factor * np.exp(position), 0.1)
+            return np.exp(-(position**2)) * law.pdf(1.5) * stats.norm.pdf(position)
+
+        expected = integrate.quad(density, -2.0, 2.0, points=[np.log(1.5 / factor)])[0]
+        differences.append(known.log_density - np.log(expected))
+    # Up to a constant that all have.
+    assert differences[0] == pytest.approx(differences[1], abs=0.01)
+
+
+def test_excess_is_what_is_expected_over_what_is_told_in_sds():
+    known = answers_at(1.5)
+    assert known.excess(0.0) == pytest.approx((1.0 - 1.5) / 0.1, rel=1e-6)
+    assert known.excess(1.0) == pytest.approx((np.e - 1.5) / 0.1, rel=1e-6)
+    # Beyond the noises that were tried it is that of the last.
+    assert known.excess(9.0) == known.excess(2.0)
 
 
 def test_noisy_outputs_are_told_from_calm_ones():

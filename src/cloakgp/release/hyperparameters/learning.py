@@ -175,11 +175,7 @@ def weigh(
         Weights sum to 1. Alternatives of less than `LEAST_WEIGHT` are left out. The first, as
         declared, where the answers have a density under none.
     """
-    evidence = np.full(len(found), -np.inf)
-    for place, learned in enumerate(found):
-        with suppress(np.linalg.LinAlgError):
-            evidence[place] = log_evidence(max(learned, key=lambda one: one.weight).prior)
-    evidence[np.isnan(evidence)] = -np.inf
+    evidence = _evidence_of(found, log_evidence)
     if not np.isfinite(evidence).any():
         return found[0]
     weights = special.softmax(evidence)
@@ -190,6 +186,36 @@ def weigh(
         for one in learned
         if weight > 0.0
     )
+
+
+def likeliest(
+    found: Sequence[tuple[WeightedPrior, ...]],
+    *,
+    log_evidence: Callable[[ExactPrior | SparsePrior], float],
+) -> tuple[WeightedPrior, ...]:
+    """Return what was learned that makes the answers most probable; the first of those alike.
+
+    Parameters
+    ----------
+    found, log_evidence
+        As for `weigh`.
+    """
+    if len(found) == 1:
+        return found[0]
+    return found[int(np.argmax(_evidence_of(found, log_evidence)))]
+
+
+def _evidence_of(
+    found: Sequence[tuple[WeightedPrior, ...]],
+    log_evidence: Callable[[ExactPrior | SparsePrior], float],
+) -> Array:
+    """Return the log density of the answers under the main part of each; −∞ if there is none."""
+    evidence = np.full(len(found), -np.inf)
+    for place, learned in enumerate(found):
+        with suppress(np.linalg.LinAlgError):
+            evidence[place] = log_evidence(max(learned, key=lambda one: one.weight).prior)
+    evidence[np.isnan(evidence)] = -np.inf
+    return evidence
 
 
 def _learn_one(

@@ -114,6 +114,35 @@ class AnswersByNoise:
             variance=np.array([each.variance for each in moments]),
         )
 
+    @property
+    def log_density(self) -> float:
+        """The log density of all answers, over noises between those tried, alike for all rows."""
+        fine, logs = self.log_densities()
+        return float(special.logsumexp(logs) + np.log(fine[1] - fine[0]))
+
+    def excess(self, position: float) -> float:
+        """Return by how many of its sds the sum of the answers is less than is expected.
+
+        Parameters
+        ----------
+        position : float
+            Where the noise is.
+        """
+        at = float(np.clip(position, self.positions[0], self.positions[-1]))
+        _, expected, logs = (each(at) for each in self.interpolators())
+        return float((expected - self.values).sum() / np.sqrt(np.exp(logs).sum()))
+
+    def log_densities(self) -> tuple[Array, Array]:
+        """Return noises, and the log density of each and of all answers with it, up to a constant.
+
+        What an answer is expected to be is smooth in the noise where its density is not: that is
+        interpolated, and the density had from it.
+        """
+        fine = np.linspace(self.positions[0], self.positions[-1], FINE)
+        evidence, expected, logs = (each(fine) for each in self.interpolators())
+        misfit = np.square(self.values - expected) / np.exp(logs) + logs
+        return fine, evidence - 0.5 * misfit.sum(axis=1) - 0.5 * fine**2
+
     def interpolators(self) -> tuple[interpolate.PchipInterpolator, ...]:
         """Return evidence, means and logarithms of variances as functions of the position."""
         evidence, expected, logs = (
@@ -143,17 +172,11 @@ def position_of_noise(
 def expected_position(known: AnswersByNoise) -> float:
     """Return where the noise variance is its posterior mean, in prior sds of log σ.
 
-    What an answer is expected to be is smooth in the noise where its density is not: that is
-    interpolated, and the density had from it.
-
     Parameters
     ----------
     known : AnswersByNoise
     """
-    fine = np.linspace(known.positions[0], known.positions[-1], FINE)
-    evidence, expected, logs = (each(fine) for each in known.interpolators())
-    misfit = np.square(known.values - expected) / np.exp(logs) + logs
-    log_density = evidence - 0.5 * misfit.sum(axis=1) - 0.5 * fine**2
+    fine, log_density = known.log_densities()
     doubled = 2.0 * LOG_NOISE_SD
     mean = special.logsumexp(log_density + doubled * fine) - special.logsumexp(log_density)
     return float(mean) / doubled
