@@ -16,7 +16,7 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
 from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, Partition
-from cloakgp.fitting.passes import CELLS_IN_ANSWERS, RowTable, tell_noise_of_rows
+from cloakgp.fitting.passes import CELLS_IN_ANSWERS, REFUTED, RowTable, tell_noise_of_rows
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import APPROXIMATIONS, SparsePrior
@@ -494,6 +494,13 @@ def test_a_noise_is_looked_for_around_the_one_that_was_told_before(moved, times,
     assert len(seen) == times
     within = np.clip(truth, seen[-1][0], seen[-1][-1])
     assert position_of_noise(found.prior, declared=declared) == pytest.approx(within, abs=0.02)
+
+
+def test_by_how_much_outputs_must_scatter_less_is_stated():
+    """In docs/default-prior.md."""
+    page = (Path(__file__).parents[2] / "docs" / "default-prior.md").read_text(encoding="utf-8")
+    assert "by more than three sds of the answer" in page
+    assert REFUTED == 3.0
 
 
 @pytest.mark.usefixtures("any_evidence")
