@@ -83,7 +83,6 @@ def few_learning_cells(monkeypatch):
     """Kernels of tables in passes are learned at fewer rows: for what depends on nothing of it."""
     monkeypatch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
     monkeypatch.setattr("cloakgp.fitting.passes.SLOW_LEARNING_CELLS", 100)
-    monkeypatch.setattr("cloakgp.fitting.passes.CELLS_IN_ANSWERS", 200)
 
 
 @pytest.fixture

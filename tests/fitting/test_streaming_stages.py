@@ -16,7 +16,13 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
 from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, Partition
-from cloakgp.fitting.passes import CELLS_IN_ANSWERS, REFUTED, RowTable, tell_noise_of_rows
+from cloakgp.fitting.passes import (
+    LEARNING_CELLS,
+    LEARNING_CELLS_AN_INPUT,
+    REFUTED,
+    RowTable,
+    tell_noise_of_rows,
+)
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import APPROXIMATIONS, SparsePrior
@@ -309,8 +315,9 @@ def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
 def test_cells_within_answers_are_as_many_as_is_stated():
     """In docs/default-prior.md."""
     page = (Path(__file__).parents[2] / "docs" / "default-prior.md").read_text(encoding="utf-8")
-    assert f"{CELLS_IN_ANSWERS:,} of them or at least two in each" in page
+    assert f"{LEARNING_CELLS:,} of them or at least two in each" in page
     assert FEWEST_IN_ANSWER == 2
+    assert f"elsewhere there are as many k-means cells, or {LEARNING_CELLS_AN_INPUT} where" in page
 
 
 @pytest.mark.usefixtures("few_learning_cells", "no_second_thought")

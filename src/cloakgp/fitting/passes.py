@@ -110,16 +110,14 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Ball
 from cloakgp.utils.passes import Passes
 
-# Of the points that kernels are learned at. With 400, rows lay so far from them on some tables that
-# learning took how curves vary within cells for short lengthscales, and predictions became worse.
-LEARNING_CELLS = 2000
-# Of few inputs fewer lie as near to all rows.
+# Of the cells that kernels are learned at: twice as many within answers had the same maximum.
+LEARNING_CELLS = 1000
+# Of a single input fewer lie as near to all rows.
 LEARNING_CELLS_AN_INPUT = 500
 # Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
 SLOW_LEARNING_CELLS = 400
-# Within the answers of a stage fewer serve: what it asked is asked of whole cells. Twice as many
-# had the same maximum. They are chosen by so many rows.
-CELLS_IN_ANSWERS, PLACED_ROWS = 1000, 2**14
+# Rows by which cells within answers are chosen.
+PLACED_ROWS = 2**14
 # In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
 LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
@@ -1046,9 +1044,7 @@ class RowTable(Table):
             sample = self.summary.sample[:PLACED_ROWS]
             asked = last.strategy.columns(last.question).summable_columns(sample)
             assert isinstance(asked, sparse.csr_array)
-            cells = CellsOfAnswers.of(
-                sample, asked, units=self.summary.units, most=CELLS_IN_ANSWERS
-            )
+            cells = CellsOfAnswers.of(sample, asked, units=self.summary.units, most=LEARNING_CELLS)
         else:
             cells = self.cells_for(prior.kernel)
         origin = self.summary.sample.mean(axis=0)
