@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
@@ -20,7 +20,9 @@ from cloakgp.fitting.passes import (
     LEARNING_CELLS,
     LEARNING_CELLS_AN_INPUT,
     REFUTED,
+    SAME_MAXIMUM,
     RowTable,
+    _near,
     tell_noise_of_rows,
 )
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
@@ -501,6 +503,27 @@ def test_a_noise_is_looked_for_around_the_one_that_was_told_before(moved, times,
     assert len(seen) == times
     within = np.clip(truth, seen[-1][0], seen[-1][-1])
     assert position_of_noise(found.prior, declared=declared) == pytest.approx(within, abs=0.02)
+
+
+@pytest.mark.parametrize(("apart", "one"), [(0.9, True), (-0.9, True), (1.1, False)])
+def test_two_maxima_are_one_where_all_hyperparameters_are_alike(apart, one):
+    """Also where one of these is zero, which has no logarithm and stays."""
+
+    def learned(length, *, light=7.0):
+        parts = ((length, 0.8), (light, 0.2))
+        return tuple(
+            WeightedPrior(
+                prior=SparsePrior(
+                    ConstantKernel(0.0) * RBF(each), 1.0, 0.0, inducing=np.zeros((1, 1))
+                ),
+                likelihood=NUMBERS,
+                weight=weight,
+            )
+            for each, weight in parts
+        )
+
+    other = learned(2.0 * np.exp(apart * SAME_MAXIMUM), light=99.0)
+    assert _near(learned(2.0), other) is one
 
 
 def test_by_how_much_outputs_must_scatter_less_is_stated():

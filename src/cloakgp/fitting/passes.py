@@ -1402,9 +1402,10 @@ def _answers_by_noise(
 def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> bool:
     """Return whether two maxima are one, by the kernels of their main parts."""
     one, another = (max(each, key=lambda part: part.weight).prior for each in (learned, other))
-    apart = np.abs(one.kernel.theta - another.kernel.theta)
-    # Written so that hyperparameters of zero, whose logarithms are infinite, are alike.
-    return not (apart > SAME_MAXIMUM).any()
+    # A hyperparameter of zero has an infinite logarithm, and stays.
+    with np.errstate(divide="ignore"):
+        thetas = one.kernel.theta, another.kernel.theta
+    return bool(np.allclose(thetas[0], thetas[1], rtol=0.0, atol=SAME_MAXIMUM))
 
 
 def _with_noise_of(prior: ExactPrior | SparsePrior, other: ExactPrior | SparsePrior) -> SparsePrior:
