@@ -103,6 +103,7 @@ from cloakgp.release.posterior.clipped_sums import (
     under_these,
 )
 from cloakgp.release.posterior.label_sums import CellSigns, label_sums
+from cloakgp.release.posterior.mixture import weightiest
 from cloakgp.release.posterior.spread_sums import sum_spread
 from cloakgp.release.streamed_strategy import EqualShares, same_covariance
 from cloakgp.release.sums import ChannelSums, PriorSums
@@ -1338,10 +1339,10 @@ def tell_noise_of_rows(
     assert isinstance(declared, SparsePrior)
     question = release.measurements[-1].question
     noisy = [replace(one, prior=_with_noise_of(one.prior, declared)) for one in priors]
-    near = noise_positions()
+    tried = [noise_positions()]
     if before is not None:
-        near = positions_around(position_of_noise(before, declared=declared))
-    for positions in (near, noise_positions()):
+        tried.insert(0, positions_around(position_of_noise(before, declared=declared)))
+    for positions in tried:
         by_noise = _answers_by_noise(
             noisy, rows, release=release, sample=sample, positions=positions
         )
@@ -1352,7 +1353,7 @@ def tell_noise_of_rows(
             position = expected_position(by_noise)
             found = tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in noisy)
         place = position_of_noise(found[0].prior, declared=declared)
-        if before is None or positions[0] + NEAR_END < place < positions[-1] - NEAR_END:
+        if positions[0] + NEAR_END < place < positions[-1] - NEAR_END:
             break
     return ToldNoise(priors=found, log_density=by_noise.log_density, excess=by_noise.excess(place))
 
@@ -1366,7 +1367,7 @@ def _answers_by_noise(
     positions: Array,
 ) -> AnswersByNoise:
     """Return what is expected of the last answer, and how probable others are, by the noise."""
-    main, declared = max(priors, key=lambda one: one.weight).prior, release.prior
+    main, declared = weightiest(priors).prior, release.prior
     assert isinstance(declared, SparsePrior)
     *known, last = release.measurements
     strategy = last.strategy
@@ -1401,7 +1402,7 @@ def _answers_by_noise(
 
 def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> bool:
     """Return whether two maxima are one, by the kernels of their main parts."""
-    one, another = (max(each, key=lambda part: part.weight).prior for each in (learned, other))
+    one, another = (weightiest(each).prior for each in (learned, other))
     # A hyperparameter of zero has an infinite logarithm, and stays.
     with np.errstate(divide="ignore"):
         thetas = one.kernel.theta, another.kernel.theta

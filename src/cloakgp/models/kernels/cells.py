@@ -28,7 +28,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.optimize import nnls
 from scipy.spatial.distance import cdist
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product, Sum
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from cloakgp.models.kernels.adjoint import blocks_of, pull_back, pull_back_diagonal
 from cloakgp.models.kernels.blocks import BlockMatern
@@ -36,12 +36,6 @@ from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.utils.arrays import Array
 
-# k(s) of variance 1, by smoothness.
-_VALUES = {
-    0.5: lambda s: np.exp(-s),
-    1.5: lambda s: (1.0 + np.sqrt(3.0) * s) * np.exp(-np.sqrt(3.0) * s),
-    2.5: lambda s: (1.0 + np.sqrt(5.0) * s + 5.0 / 3.0 * s**2) * np.exp(-np.sqrt(5.0) * s),
-}
 # Precisions t of the Gaussian kernels that stand for them, least, most and how many: the first is
 # met within 0.016 (it has no slope at 0), the others within 0.002.
 _PRECISIONS = {0.5: (0.2, 300.0, 8), 1.5: (0.5, 16.0, 4), 2.5: (0.5, 8.0, 4)}
@@ -238,7 +232,7 @@ def gaussian_mixture(smoothness: float) -> tuple[tuple[float, float], ...]:
     demand = float(len(_FITTED))
     weights, _ = nnls(
         np.vstack([gaussians, np.full_like(precisions, demand)]),
-        np.append(_VALUES[smoothness](_FITTED), demand),
+        np.append(Matern(nu=smoothness)(_FITTED[:, None], [[0.0]]), demand),
     )
     shares = (weights / weights.sum()).tolist()
     pairs = zip(precisions.tolist(), shares, strict=True)

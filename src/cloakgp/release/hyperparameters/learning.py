@@ -60,6 +60,7 @@ from cloakgp.release.posterior.mixture import (
     condition,
     kept_tables,
     sweeps_of,
+    weightiest,
 )
 from cloakgp.release.posterior.quantiles import ThresholdAnswers
 from cloakgp.release.tables import AnsweredTable, DenseTable
@@ -213,7 +214,7 @@ def _evidence_of(
     evidence = np.full(len(found), -np.inf)
     for place, learned in enumerate(found):
         with suppress(np.linalg.LinAlgError):
-            evidence[place] = log_evidence(max(learned, key=lambda one: one.weight).prior)
+            evidence[place] = log_evidence(weightiest(learned).prior)
     evidence[np.isnan(evidence)] = -np.inf
     return evidence
 
@@ -362,7 +363,7 @@ def confirmed(
     log_evidence : callable
         The log density of the answers under a prior, of all rows as they are.
     """
-    main = max(learned, key=lambda one: one.weight)
+    main = weightiest(learned)
     if main.prior is declared.prior:
         return learned
     try:

@@ -17,7 +17,7 @@ from scipy import interpolate, special
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import SpreadMoments, expected_spread
-from cloakgp.release.posterior.mixture import WeightedPrior
+from cloakgp.release.posterior.mixture import WeightedPrior, weightiest
 from cloakgp.utils.arrays import Array
 
 # Prior sd of the logarithm of the noise sd around its declared value: a factor of two either way.
@@ -95,7 +95,7 @@ class AnswersByNoise:
         cls, priors: Sequence[WeightedPrior], measurements: Sequence[Measurement], *, sweeps: int
     ) -> AnswersByNoise:
         """Return what is expected of answers under the prior of most weight, with other noise."""
-        main = max(priors, key=lambda prior: prior.weight).prior
+        main = weightiest(priors).prior
         values = np.concatenate(
             [one.answers.values[:, 0] for one in measurements if one.about_spread]
         )

@@ -20,7 +20,7 @@ from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import spread_log_density
-from cloakgp.release.posterior.mixture import WeightedPrior, condition
+from cloakgp.release.posterior.mixture import WeightedPrior, condition, weightiest
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.utils.arrays import Array
 
@@ -42,7 +42,7 @@ def with_learned_overdispersion(
     measurements : sequence of Measurement
         Without one about the spread of counts, nothing is learned.
     """
-    main = max(priors, key=lambda prior: prior.weight)
+    main = weightiest(priors)
     likelihood = main.likelihood
     assert isinstance(likelihood, CountLikelihood)
     spreads = [one for one in measurements if isinstance(one.question, SpreadQuestion)]

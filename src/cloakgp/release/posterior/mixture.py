@@ -52,6 +52,17 @@ class WeightedPrior:
     weight: float
 
 
+def weightiest(priors: Sequence[WeightedPrior]) -> WeightedPrior:
+    """Return the prior of most weight; the first of those alike.
+
+    Parameters
+    ----------
+    priors : sequence of WeightedPrior
+        At least one.
+    """
+    return max(priors, key=lambda one: one.weight)
+
+
 class ChannelFunctions(Protocol):
     """Something that knows the latent functions of all channels under one prior."""
 
@@ -318,7 +329,7 @@ class Mixture:
     @property
     def main(self) -> WeightedPrior:
         """The prior of most weight."""
-        return max(self.priors, key=lambda one: one.weight)
+        return weightiest(self.priors)
 
     @property
     def posteriors(self) -> tuple[Posterior, ...]:
