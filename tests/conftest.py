@@ -81,8 +81,8 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture
 def few_learning_cells(monkeypatch):
     """Kernels of tables in passes are learned at fewer rows: for what depends on nothing of it."""
-    monkeypatch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
-    monkeypatch.setattr("cloakgp.fitting.passes.SLOW_LEARNING_CELLS", 100)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS", 300)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.SLOW_LEARNING_CELLS", 100)
 
 
 @pytest.fixture

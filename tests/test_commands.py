@@ -215,7 +215,7 @@ def readme(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("CLOAKGP_LEDGER", raising=False)
-        patch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
+        patch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS", 300)
         run_page("README.md", patch, shorter=FEWER)
     return folder
 

@@ -150,7 +150,7 @@ def release(table):
         bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=10, criterion="trace", learn="average"
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
+        patch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS", 300)
         return model.fit_rows(ArrayRows(table[["age"]], table["height"].to_numpy())).release_
 
 

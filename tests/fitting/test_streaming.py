@@ -20,6 +20,7 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import passes as row_fitting
+from cloakgp.fitting import row_learning
 from cloakgp.fitting.passes import RowTable
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import default_kernel
@@ -289,7 +290,7 @@ def test_what_was_learned_sees_every_row(average, fit, table, any_evidence):  # 
 
 
 def test_learning_from_cells_of_several_rows_finds_the_mean(monkeypatch, rng):
-    monkeypatch.setattr(row_fitting, "LEARNING_CELLS", 25)
+    monkeypatch.setattr(row_learning, "LEARNING_CELLS", 25)
     X = rng.uniform(0, 10, size=(3000, 1))
     release = release_rows(
         ArrayRows(X, 2.2 + 0.1 * rng.normal(size=3000), chunk_rows=700, jobs=1),
@@ -552,7 +553,7 @@ def test_limits_cover_as_often_as_they_say():
 
 def test_cells_for_learning_are_all_rows_where_there_are_few(table):
     """So that what is learned there is no approximation."""
-    cells = RowTable.of(ArrayRows(*table, jobs=1)).cells_for(RBF(1.0))
+    cells = RowTable.of(ArrayRows(*table, jobs=1)).learning.cells_for(RBF(1.0))
     assert len(cells.centres) == 90
     assert (cells.membership(table[0]).sum(axis=1) == 1).all()
 

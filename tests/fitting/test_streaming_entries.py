@@ -47,7 +47,7 @@ def fitted(*, groups=None, rows=3000, chunk_rows=512, **changes):
 @pytest.fixture(scope="module")
 def released():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.fitting.passes.LEARNING_CELLS", 300)
+        patch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS", 300)
         return fitted(bounds=[(-200.0, 200.0), (-20.0, 20.0)], epsilon=2.0).release_
 
 

@@ -16,16 +16,16 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
 from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, Partition
-from cloakgp.fitting.passes import (
+from cloakgp.fitting.passes import RowTable
+from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
+from cloakgp.fitting.row_learning import (
     LEARNING_CELLS,
     LEARNING_CELLS_AN_INPUT,
     REFUTED,
     SAME_MAXIMUM,
-    RowTable,
     _near,
     tell_noise_of_rows,
 )
-from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import APPROXIMATIONS, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS
@@ -67,7 +67,7 @@ def outputs_at(X, *, seed=0):
 @pytest.fixture
 def no_second_thought(monkeypatch):
     """What was learned of the curve stays, however little outputs scatter."""
-    monkeypatch.setattr("cloakgp.fitting.passes.REFUTED", np.inf)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.REFUTED", np.inf)
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_answers_in_bands_are_learned_from_as_answers_about_kept_rows(tables, mo
         seen.append(gather_sums(*given, **named))
         return seen[-1]
 
-    monkeypatch.setattr("cloakgp.fitting.passes.gather_sums", spy)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.gather_sums", spy)
     release = model_of(X, learn="map", mean=None).fit_rows(rows_of(X), X[::7]).release_
     assert [len(each.values) for each in seen] == list(
         np.cumsum([one.strategy.n_answers for one in release.measurements])
@@ -309,7 +309,7 @@ def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
         degrees.append(named["degrees"])
         return learn_numbers(*given, **named)
 
-    monkeypatch.setattr("cloakgp.fitting.passes.learn_numbers", spy)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.learn_numbers", spy)
     model_of(X, learn="map").fit_rows(rows_of(X), X[::7])
     assert degrees == [np.inf, 4.0, np.inf, 4.0, np.inf]
 
@@ -342,7 +342,7 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
         return confirmed(learned, declared=declared, log_evidence=log_evidence)
 
     monkeypatch.setattr("cloakgp.fitting.passes.gather_cells", gathering)
-    monkeypatch.setattr("cloakgp.fitting.passes.confirmed", confirming)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.confirmed", confirming)
     X = np.random.default_rng(0).uniform(0, 10, size=(12_000, 2))
     y = 50 + 20 * np.sin(X[:, 0]) + 5 * np.random.default_rng(1).normal(size=len(X))
     model = DPGPRegressor(
@@ -458,8 +458,8 @@ def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monk
         X, learn="map", mean=None, noise_variance=None, epsilon=30.0, stages=TWO_WITHOUT_BANDS
     )
     for most, fewest in ((600, 1), (200, 300), (200, 10)):
-        monkeypatch.setattr("cloakgp.fitting.passes.SPREAD_ROWS", most)
-        monkeypatch.setattr("cloakgp.fitting.passes.FEWEST_SAMPLED", fewest)
+        monkeypatch.setattr("cloakgp.fitting.row_learning.SPREAD_ROWS", most)
+        monkeypatch.setattr("cloakgp.fitting.row_learning.FEWEST_SAMPLED", fewest)
         model.fit_rows(rows_of(X, chunk_rows=100), X[::60])
     every, too_few, sampled = seen
     np.testing.assert_array_equal(too_few.expected, every.expected)
@@ -492,7 +492,7 @@ def test_a_noise_is_looked_for_around_the_one_that_was_told_before(moved, times,
             variance=np.full((len(positions), 1), 1e-6),
         )
 
-    monkeypatch.setattr("cloakgp.fitting.passes._answers_by_noise", answered)
+    monkeypatch.setattr("cloakgp.fitting.row_learning._answers_by_noise", answered)
     told = tell_noise_of_rows(
         [WeightedPrior(prior=before, likelihood=NUMBERS, weight=1.0)],
         rows_of(np.zeros((1, 2))),
@@ -557,8 +557,8 @@ def test_what_outputs_scatter_too_little_for_is_held_against_normal_tails(
         tails.append(degrees)
         return learn_numbers(*given, degrees=degrees, **named)
 
-    monkeypatch.setattr("cloakgp.fitting.passes.tell_noise_of_rows", tell)
-    monkeypatch.setattr("cloakgp.fitting.passes.learn_numbers", learn)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.tell_noise_of_rows", tell)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.learn_numbers", learn)
     stages = [(0.5, None), (0.5, 1.0)]
     model = model_of(X, learn="map", noise_variance=None, epsilon=30.0, stages=stages)
     release = model.fit_rows(rows_of(X), X[::7]).release_
@@ -618,7 +618,7 @@ def test_a_kernel_is_learned_at_as_many_cells_as_inputs_need(kernel, inputs, cel
 
     monkeypatch.setattr("cloakgp.models.summary.Summary.centres", centres)
     X = np.zeros((30, inputs))
-    RowTable.of(ArrayRows(X, X[:, 0])).cells_for(kernel)
+    RowTable.of(ArrayRows(X, X[:, 0])).learning.cells_for(kernel)
     assert asked == [cells]
 
 

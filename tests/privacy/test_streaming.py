@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import RBF
 from spying_backend import holds
 
 from cloakgp.data import ArrayRows
-from cloakgp.fitting import passes as row_fitting
+from cloakgp.fitting import row_learning
 from cloakgp.fitting.strategies import Query
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
 from cloakgp.privacy.entries import INFINITE, MISSING
@@ -756,7 +756,7 @@ def check_every_column(count, chunk_rows):
 
 def test_the_longest_of_fifty_thousand_columns(monkeypatch):
     monkeypatch.setattr("cloakgp.criteria.bayes.DESIGN_CELLS", 60)
-    monkeypatch.setattr(row_fitting, "LEARNING_CELLS", 20)
+    monkeypatch.setattr(row_learning, "LEARNING_CELLS", 20)
     check_every_column(50_000, 9_000)
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
-from scipy import sparse
-from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
-from cloakgp.data import InputRows
 from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows, added_noise, as_asked
 from cloakgp.design import Certificate
-from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
@@ -27,6 +24,7 @@ from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.resolution import finer, resolve
 from cloakgp.fitting.row_forecast import LITTLE, LITTLE_OF_CURVE, RowsForecast, forecast_rows
+from cloakgp.fitting.row_learning import SPREAD_ROWS, RowLearning, on_inducing, other_priors
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -38,12 +36,10 @@ from cloakgp.fitting.table import (
     Table,
     cells_of_output,
 )
-from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
+from cloakgp.models import NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
-from cloakgp.models.kernels.cells import InputCells
 from cloakgp.models.kernels.coregion import CoregionKernel
-from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
-from cloakgp.models.prediction import alternatives
+from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.models.summary import EntrySummary, Summary, summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, OutputBounds
@@ -71,66 +67,29 @@ from cloakgp.release.bands import (
     RowScatter,
     RowSpread,
 )
-from cloakgp.release.hyperparameters.covariance import gather_sums
-from cloakgp.release.hyperparameters.hyperprior import DEGREES_IN_PASSES
 from cloakgp.release.hyperparameters.learning import (
-    confirmed,
     learn_classes,
-    learn_numbers,
-    likeliest,
-    linear_log_evidence,
-    weigh,
 )
-from cloakgp.release.hyperparameters.noise import (
-    NEAR_END,
-    AnswersByNoise,
-    expected_position,
-    noise_positions,
-    position_of_noise,
-    positions_around,
-    scaled_noise,
-)
-from cloakgp.release.hyperparameters.scatter import Bumps, with_noise_in_strata
 from cloakgp.release.posterior.clipped_sums import (
-    GatheredCells,
     as_kept,
-    gather_cells,
     restate,
     says_nothing,
     stages_of,
     sum_stage,
     under_alone,
-    under_these,
 )
 from cloakgp.release.posterior.label_sums import CellSigns, label_sums
-from cloakgp.release.posterior.mixture import weightiest
-from cloakgp.release.posterior.spread_sums import sum_spread
 from cloakgp.release.streamed_strategy import EqualShares, same_covariance
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Ball
 from cloakgp.utils.passes import Passes
 
-# Of the cells that kernels are learned at: twice as many within answers had the same maximum.
-LEARNING_CELLS = 1000
-# Of a single input fewer lie as near to all rows.
-LEARNING_CELLS_AN_INPUT = 500
-# Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
-SLOW_LEARNING_CELLS = 400
-# Rows by which cells within answers are chosen.
-PLACED_ROWS = 2**14
 # In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
 LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
 # many, as a search over more would cost what it spares.
 LABEL_SAMPLE, SAMPLED_ONE_IN = 2**14, 16
-# By how much logarithms of hyperparameters of two maxima may differ that are one.
-SAME_MAXIMUM = 0.05
-# By how many sds outputs may scatter less than what was learned would have it.
-REFUTED = 3.0
-# Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
-# may be off by moves the noise that is learned by less than a hundredth.
-SPREAD_ROWS, FEWEST_SAMPLED = 2**14, 100
 
 
 @runtime_checkable
@@ -254,24 +213,6 @@ class RowTable(Table):
         """
         del model, ball
         return 1.0
-
-    def cells_for(self, kernel: Kernel) -> Partition:
-        """Return cells of similar inputs at which a kernel is learned."""
-        most = self._most_cells(kernel)
-        if most not in self._kept_cells:
-            centres, _ = self.summary.centres(most)
-            self._kept_cells[most] = Partition(centres=centres, units=self.summary.units)
-        return self._kept_cells[most]
-
-    def _most_cells(self, kernel: Kernel) -> int:
-        """Return at how many points a kernel is learned, at most."""
-        if not has_adjoint(kernel):
-            return SLOW_LEARNING_CELLS
-        return min(LEARNING_CELLS, LEARNING_CELLS_AN_INPUT * len(self.summary.units))
-
-    @cached_property
-    def _kept_cells(self) -> dict[int, Partition]:
-        return {}
 
     def forecast(self, model: Model, budget: Budget, query: Query) -> RowsForecast:
         """Forecast one stage with a budget."""
@@ -428,12 +369,15 @@ class RowTable(Table):
 
     def _restated(self, release: Release, inducing: Array) -> Release:
         """Return a release with sums over rows under its priors on other inducing inputs alone."""
-        declared = _on(release.prior, inducing)
+        declared = on_inducing(release.prior, inducing)
         learned = tuple(
-            replace(one, prior=declared if one.prior is release.prior else _on(one.prior, inducing))
+            replace(
+                one,
+                prior=declared if one.prior is release.prior else on_inducing(one.prior, inducing),
+            )
             for one in release.learned
         )
-        priors = [declared, *_others(learned, declared)]
+        priors = [declared, *other_priors(learned, declared)]
         found = restate(self.passes, priors, measurements=release.measurements)
         measurements = []
         for one in found:
@@ -785,6 +729,17 @@ class RowTable(Table):
         """Return the question of a count in the units of the other questions."""
         return count.question
 
+    @cached_property
+    def learning(self) -> RowLearning:
+        """How its hyperparameters are learned."""
+        return RowLearning(
+            passes=self.passes,
+            summary=self.summary,
+            number=self.number,
+            grouped=self.grouped,
+            together=self.together,
+        )
+
     def learn(
         self,
         release: Release,
@@ -798,275 +753,7 @@ class RowTable(Table):
         Values under which the answers have no covariance that float64 can hold are set aside.
         """
         del asked
-        found = self._learn(release, hyperprior=hyperprior, average=average)
-        if not found.learned:
-            return found
-        try:
-            _ = found.posteriors
-        except np.linalg.LinAlgError:
-            return self._learn(release, hyperprior=None, average=average)
-        return found
-
-    def _learn(self, release: Release, *, hyperprior: Hyperprior | None, average: bool) -> Release:
-        prior = release.prior
-        assert isinstance(prior, SparsePrior)
-        *earlier, last = [under_alone(one, prior) for one in release.measurements]
-        declared = (*earlier, last)
-        before = release.fitted_prior if any(one.about_spread for one in earlier) else None
-        known, release = release, replace(release, learned=(), measurements=declared)
-        stages = stages_of(known.measurements, self.number)
-        if hyperprior is None or not stages or not all(one.noise_sd > 0 for one in stages):
-            return release
-        stated: tuple[Measurement, ...] | None = None
-        if before is not None and known.learned and last.about_spread:
-            # Nothing new is known of where outputs are.
-            learned, stated = known.learned, known.measurements
-        else:
-            free = hyperprior.noise_variance and before is None and not last.about_spread
-            learned, stated = self._learn_curve(
-                release,
-                known,
-                # Sums of outputs say little of their noise: where that was asked, it is not free.
-                hyperprior=replace(hyperprior, noise_variance=free),
-                average=average,
-                noisy=before,
-            )
-        if last.about_spread:
-            learned = self._learn_noise(
-                learned, release, known, hyperprior=hyperprior, average=average, before=before
-            )
-            stated = None
-        if stated is None:
-            stated = restate(self.passes, _others(learned, prior), measurements=declared)
-        return replace(release, learned=learned, measurements=stated)
-
-    def _learn_noise(
-        self,
-        learned: tuple[WeightedPrior, ...],
-        release: Release,
-        known: Release,
-        *,
-        hyperprior: Hyperprior,
-        average: bool,
-        before: ExactPrior | SparsePrior | None,
-    ) -> tuple[WeightedPrior, ...]:
-        """Return what was learned with the noise that the last answers tell, where they allow it.
-
-        Sums of outputs hardly tell a curve of very short lengthscales from noise of each row; how
-        far outputs scatter does. Where that is less than was learned, what is learned with normal
-        tails is held against it.
-
-        Parameters
-        ----------
-        learned : tuple of WeightedPrior
-        release, known, hyperprior, average
-            As for `_learn_curve`.
-        before : ExactPrior or SparsePrior or None
-            With the noise that an earlier such answer told.
-        """
-        tell = partial(
-            tell_noise_of_rows,
-            rows=self.passes,
-            release=release,
-            sample=self._spread_sample(),
-            before=before,
-        )
-        told = tell(learned)
-        if told.excess <= REFUTED or len(stages_of(known.measurements, self.number)) == 1:
-            return told.priors
-        prior = release.prior
-        noisy = None if before is None else _with_noise_of(prior, before)
-        stated = release.measurements
-        if noisy is not None:
-            stated = restate(self.passes, [noisy], measurements=stated)
-        less, _ = self._learn_curve(
-            release,
-            replace(known, learned=(), measurements=stated),
-            hyperprior=replace(hyperprior, noise_variance=False),
-            average=average,
-            noisy=noisy,
-            tails=(np.inf,),
-        )
-        return max(told, tell(less), key=lambda one: one.log_density).priors
-
-    def _learn_curve(
-        self,
-        release: Release,
-        known: Release,
-        *,
-        hyperprior: Hyperprior,
-        average: bool,
-        noisy: ExactPrior | SparsePrior | None,
-        tails: Sequence[float] = (DEGREES_IN_PASSES, np.inf),
-    ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...] | None]:
-        """Return what is learned of the curve, and answers with sums under it, if there are.
-
-        Parameters
-        ----------
-        release : Release
-            With sums under the declared prior alone.
-        known : Release
-            With what was learned before the last answers, and sums under that, too.
-        hyperprior : Hyperprior
-        average : bool
-        noisy : ExactPrior or SparsePrior or None
-            With the noise of outputs, if that is known.
-        tails : sequence of float
-            Degrees of freedom of weak priors that are tried after several stages.
-        """
-        prior, bounds = release.prior, release.measurements[0].question
-        assert isinstance(prior, SparsePrior)
-        assert isinstance(bounds, OutputBounds)
-        # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
-        first = release.measurements[0].strategy
-        assert isinstance(first, StreamedStrategy)
-        located = stages_of(release.measurements, self.number)
-        trends: list[Array] = []
-        if prior.trend is not None:
-            trends = [one.strategy.trend_answers(prior) for one in located]
-        scatter, found = None, []
-        if noisy is not None:
-            assert isinstance(noisy, SparsePrior)
-            scatter = noisy.scatter
-        # Where noise was asked, the bands are narrow: how answers depend on outputs is told by what
-        # was known when they were chosen.
-        told = prior if noisy is None else noisy
-        gathered, cells = self._gather(known, told)
-        slow = not has_adjoint(prior.kernel)
-        for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
-            coarse = (
-                _on(declared, first.prior.inducing)
-                if slow
-                else ExactPrior(
-                    kernel=declared.kernel,
-                    noise_variance=declared.noise_variance,
-                    mean=declared.mean,
-                    trend=declared.trend,
-                )
-            )
-            answers = gather_sums(
-                list(zip(gathered.stages, located, strict=True)),
-                mean=told.mean,
-                points=cells.means,
-                counts=gathered.counts,
-                variances=None if slow else cells.variances,
-                trends=trends,
-                detrended=declared.trend is not None,
-            )
-            # Rows are moved to points in learning: how noise differs between them comes after.
-            other = declared if scatter is None else replace(declared, scatter=scatter)
-            maxima: list[tuple[WeightedPrior, ...]] = []
-            # What one stage tells is too little to go by that is far from what was declared.
-            for each in tails if len(located) > 1 else (np.inf,):
-                learned = learn_numbers(
-                    coarse,
-                    answers,
-                    bounds=(bounds.lo, bounds.hi),
-                    hyperprior=hyperprior,
-                    average=average,
-                    degrees=each,
-                )
-                if not any(_near(learned, one) for one in maxima):
-                    maxima.append(learned)
-            placed = [
-                tuple(
-                    replace(
-                        one,
-                        prior=other if one.prior is coarse else _with_values(other, one.prior),
-                    )
-                    for one in learned
-                )
-                for learned in maxima
-            ]
-            found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), placed))
-        if noisy is not None and len(found) == len(known.learned) == 1:
-            # What was learned before, with the noise that is known, stays if it is as probable.
-            found = [(replace(known.learned[0], prior=noisy), found[0][1])]
-        confirms = self.rows > self._most_cells(prior.kernel)
-        if confirms or len(found) > 1 or len(found[0][1]) > 1:
-            return self._weigh(found, release, confirms=confirms)
-        return found[0][1][0], None
-
-    def _weigh(
-        self,
-        found: Sequence[tuple[WeightedPrior, Sequence[tuple[WeightedPrior, ...]]]],
-        release: Release,
-        *,
-        confirms: bool,
-    ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...]]:
-        """Return what holds of what was learned, weighed, and answers with sums under it.
-
-        Parameters
-        ----------
-        found : sequence of pairs
-            What was declared, but for noise that is known, first, and its alternatives, or what was
-            learned before, with what was learned from each, by different weak priors.
-        release : Release
-            With sums under the declared prior alone.
-        confirms : bool
-            Whether learning moved rows, so that it counts where it holds with all at their places.
-        """
-        prior = release.prior
-        assert isinstance(prior, SparsePrior)
-        tried = [one for _, maxima in found for learned in maxima for one in learned]
-        if confirms:
-            tried += [other for other, _ in found]
-        stated = restate(self.passes, _others(tried, prior), measurements=release.measurements)
-        evidence = partial(linear_log_evidence, measurements=stated)
-        chosen = []
-        for other, maxima in found:
-            learned = likeliest(maxima, log_evidence=evidence)
-            if confirms:
-                learned = confirmed(learned, declared=other, log_evidence=evidence)
-            chosen.append(learned)
-        learned = chosen[0] if len(chosen) == 1 else weigh(chosen, log_evidence=evidence)
-        kept = [prior, *_others(learned, prior)]
-        return learned, tuple(under_these(one, kept) for one in stated)
-
-    def _gather(self, release: Release, prior: SparsePrior) -> tuple[GatheredCells, InputCells]:
-        """Return what was asked of the rows of cells, and their inputs, in a pass.
-
-        Within the answers of the last stage where each row is in one: what it asked is then asked
-        of whole cells. (Not of several outputs, which would be mixed in these.)
-
-        Parameters
-        ----------
-        release : Release
-            With sums under the prior.
-        prior : SparsePrior
-            Under which outputs in bands are linearised.
-        """
-        last = stages_of(release.measurements, self.number)[-1]
-        assert isinstance(last.strategy, StreamedStrategy)
-        cells: Partition | CellsOfAnswers
-        most = self._most_cells(prior.kernel)
-        whole = has_adjoint(prior.kernel) and self.together == 1
-        if whole and last.strategy.in_parts and self.rows > most:
-            sample = self.summary.sample[:PLACED_ROWS]
-            asked = last.strategy.columns(last.question).summable_columns(sample)
-            assert isinstance(asked, sparse.csr_array)
-            cells = CellsOfAnswers.of(sample, asked, units=self.summary.units, most=LEARNING_CELLS)
-        else:
-            cells = self.cells_for(prior.kernel)
-        origin = self.summary.sample.mean(axis=0)
-        found = gather_cells(
-            self.passes,
-            prior,
-            measurements=release.measurements,
-            table=self.number,
-            cells=cells,
-            origin=origin,
-        )
-        return found, found.inputs(origin)
-
-    def _spread_sample(self) -> InputRows | None:
-        """Return some rows that tell how far outputs are expected to scatter; None for all.
-
-        With groups, rows weigh by how many there are of each, which a sample does not know.
-        """
-        if self.grouped or self.rows <= SPREAD_ROWS:
-            return None
-        return InputRows(self.summary.sample[:SPREAD_ROWS])
+        return self.learning.learn(release, hyperprior=hyperprior, average=average)
 
     def finish(self, release: Release) -> Release:
         """Return the release, and free the memory of what was found of rows."""
@@ -1288,156 +975,6 @@ def predict_rows(release: Release) -> RowPrediction:
     known = release.posterior
     assert isinstance(known.prior, SparsePrior)
     return RowPrediction(prior=known.prior, mean=known.inducing_mean(), root=known.inducing_root())
-
-
-@dataclass(frozen=True)
-class ToldNoise:
-    """What answers about the spread of outputs tell.
-
-    Attributes
-    ----------
-    priors : tuple of WeightedPrior
-        With the noise that is expected after them.
-    log_density : float
-        Of all answers.
-    excess : float
-        By how many of their sds outputs scatter less than is expected with that noise.
-    """
-
-    priors: tuple[WeightedPrior, ...]
-    log_density: float
-    excess: float
-
-
-def tell_noise_of_rows(
-    priors: Sequence[WeightedPrior],
-    rows: Passes,
-    *,
-    release: Release,
-    sample: Passes | None = None,
-    before: ExactPrior | SparsePrior | None = None,
-) -> ToldNoise:
-    """Return priors with the noise that is expected after the answers, and how that fits these.
-
-    As `cloakgp.release.hyperparameters.noise.with_learned_noise`, or, by strata,
-    `cloakgp.release.hyperparameters.scatter.with_learned_scatter`, for rows that are not kept: the
-    noise is tried at a few values, all of them in the same passes.
-
-    Parameters
-    ----------
-    priors : sequence of WeightedPrior
-        Their noise is changed by the factor that suits the one of most weight.
-    rows : Passes
-    release : Release
-        The last measurement is about the spread of outputs.
-    sample : Passes, optional
-        Over some of the rows, by which the answer is expected where each part of it has enough.
-    before : ExactPrior or SparsePrior, optional
-        With the noise that an earlier such answer told: tried first is what lies near that.
-    """
-    declared = release.prior
-    assert isinstance(declared, SparsePrior)
-    question = release.measurements[-1].question
-    noisy = [replace(one, prior=_with_noise_of(one.prior, declared)) for one in priors]
-    tried = [noise_positions()]
-    if before is not None:
-        tried.insert(0, positions_around(position_of_noise(before, declared=declared)))
-    for positions in tried:
-        by_noise = _answers_by_noise(
-            noisy, rows, release=release, sample=sample, positions=positions
-        )
-        if isinstance(question, RowScatter):
-            bumps = Bumps.around([(question.centres, question.units)])
-            found = with_noise_in_strata(noisy, by_noise, bumps=bumps)
-        else:
-            position = expected_position(by_noise)
-            found = tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in noisy)
-        place = position_of_noise(found[0].prior, declared=declared)
-        if positions[0] + NEAR_END < place < positions[-1] - NEAR_END:
-            break
-    return ToldNoise(priors=found, log_density=by_noise.log_density, excess=by_noise.excess(place))
-
-
-def _answers_by_noise(
-    priors: Sequence[WeightedPrior],
-    rows: Passes,
-    *,
-    release: Release,
-    sample: Passes | None,
-    positions: Array,
-) -> AnswersByNoise:
-    """Return what is expected of the last answer, and how probable others are, by the noise."""
-    main, declared = weightiest(priors).prior, release.prior
-    assert isinstance(declared, SparsePrior)
-    *known, last = release.measurements
-    strategy = last.strategy
-    assert isinstance(strategy, StreamedStrategy)
-    assert isinstance(last.question, RowSpread)
-    candidates = []
-    for position in positions.tolist():
-        candidate = scaled_noise(main, position)
-        assert isinstance(candidate, SparsePrior)
-        candidates.append(candidate)
-    stated = restate(rows, candidates, measurements=[under_alone(one, declared) for one in known])
-    expect = partial(
-        sum_spread,
-        priors=candidates,
-        columns=strategy.columns(last.question),
-        spread=last.question,
-        known=stated,
-        table=strategy.table,
-    )
-    sums = expect(rows if sample is None else sample)
-    if sample is not None:
-        enough = (sums.totals >= FEWEST_SAMPLED).all()
-        sums = sums.over_all(strategy.row_totals) if enough else expect(rows)
-    return AnswersByNoise.at_all(
-        np.array([linear_log_evidence(one, stated) for one in candidates]),
-        positions=positions,
-        values=last.answers.values[:, 0],
-        expected=sums.expected,
-        variance=sums.scatter + last.noise_sd**2,
-    )
-
-
-def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> bool:
-    """Return whether two maxima are one, by the kernels of their main parts."""
-    one, another = (weightiest(each).prior for each in (learned, other))
-    # A hyperparameter of zero has an infinite logarithm, and stays.
-    with np.errstate(divide="ignore"):
-        thetas = one.kernel.theta, another.kernel.theta
-    return bool(np.allclose(thetas[0], thetas[1], rtol=0.0, atol=SAME_MAXIMUM))
-
-
-def _with_noise_of(prior: ExactPrior | SparsePrior, other: ExactPrior | SparsePrior) -> SparsePrior:
-    """Return a prior with the mean noise of another, alike for all rows."""
-    assert isinstance(prior, SparsePrior)
-    return replace(prior, noise_variance=other.noise_variance, scatter=None)
-
-
-def _with_values(prior: ExactPrior | SparsePrior, learned: ExactPrior | SparsePrior) -> SparsePrior:
-    """Return a prior with the hyperparameters of another."""
-    assert isinstance(prior, SparsePrior)
-    return replace(
-        prior,
-        kernel=learned.kernel,
-        noise_variance=learned.noise_variance,
-        mean=learned.mean,
-    )
-
-
-def _on(prior: ExactPrior | SparsePrior, inducing: Array) -> SparsePrior:
-    assert isinstance(prior, SparsePrior)
-    return replace(prior, inducing=inducing)
-
-
-def _others(learned: Sequence[WeightedPrior], prior: SparsePrior) -> list[SparsePrior]:
-    """Return the learned priors other than the declared one, each once."""
-    others: list[SparsePrior] = []
-    for one in (each.prior for each in learned):
-        if isinstance(one, SparsePrior) and not any(one is other for other in (prior, *others)):
-            others.append(one)
-    return others
 
 
 def _equal_rule(prior: SparsePrior, *, answers: int = 1) -> EqualRule:

@@ -10,14 +10,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from cloakgp.models.kernels.blocks import BlockMatern
-from cloakgp.models.kernels.cells import (
-    InputCells,
-    between_cells,
-    gaussian_mixture,
-    pull_back_cells,
-    pull_back_variances,
-    variances_in_cells,
-)
+from cloakgp.models.kernels.cells import InputCells, between_cells, gaussian_mixture
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.kernels.linear import LinearKernel
 
@@ -47,8 +40,8 @@ def test_rows_of_two_cells_have_in_common_what_pairs_of_rows_do_on_average(name,
     """Oracle: pairs of rows, drawn apart, also of one cell."""
     kernel = KERNELS[name]
     cells, X = some_cells(rng)
-    found = between_cells(kernel, cells)
-    expected = np.empty_like(found)
+    between = between_cells(kernel, cells)
+    found, expected = between.matrix, np.empty_like(between.matrix)
     for one, rows in enumerate(X):
         for other, others in enumerate(X):
             pairs = zip(np.array_split(rows, 20), np.array_split(others[::-1], 20), strict=True)
@@ -59,7 +52,7 @@ def test_rows_of_two_cells_have_in_common_what_pairs_of_rows_do_on_average(name,
     at_means = kernel(cells.means)
     assert np.abs(found - expected).max() < 0.5 * np.abs(at_means - expected).max()
     within = np.array([kernel.diag(rows).mean() for rows in X])
-    np.testing.assert_allclose(variances_in_cells(kernel, cells), within)
+    np.testing.assert_allclose(between.variances, within)
 
 
 @pytest.mark.parametrize("length", [0.3, 0.6, 1.2])
@@ -72,7 +65,8 @@ def test_lengthscales_may_be_shorter_than_cells_are_wide(nu, length, rng):
     """
     middles, sds = rng.uniform(0, 2, size=(6, 3)), rng.uniform(0.5, 0.7, size=(6, 3))
     cells, kernel = InputCells(means=middles, variances=sds**2), Matern(length, nu=nu)
-    found, expected, at_mean = between_cells(kernel, cells), np.empty((6, 6)), np.empty((6, 6))
+    found = between_cells(kernel, cells).matrix
+    expected, at_mean = np.empty((6, 6)), np.empty((6, 6))
     for one, other in np.ndindex(6, 6):
         difference = middles[one] - middles[other]
         sd = np.hypot(sds[one], sds[other])
@@ -100,8 +94,9 @@ def test_matern_kernels_are_mixtures_of_gaussian_ones(nu, far):
 def test_rows_that_are_alike_are_at_their_place(name, rng):
     X = rng.uniform(0, 3, size=(5, 3))
     cells = InputCells(means=X, variances=np.zeros_like(X))
-    np.testing.assert_allclose(between_cells(KERNELS[name], cells), KERNELS[name](X))
-    np.testing.assert_allclose(variances_in_cells(KERNELS[name], cells), KERNELS[name].diag(X))
+    found = between_cells(KERNELS[name], cells)
+    np.testing.assert_allclose(found.matrix, KERNELS[name](X))
+    np.testing.assert_allclose(found.variances, KERNELS[name].diag(X))
 
 
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(sorted(KERNELS)))
@@ -111,30 +106,26 @@ def test_the_matrix_is_a_covariance_and_less_than_the_variances(seed, name):
     cells = InputCells(
         means=rng.normal(size=(12, 3)), variances=rng.exponential(rng.exponential(2.0), (12, 3))
     )
-    found, whole = between_cells(KERNELS[name], cells), variances_in_cells(KERNELS[name], cells)
-    rounding = 1e-9 * whole.max()
-    assert np.linalg.eigvalsh(found).min() >= -rounding
-    assert (np.diag(found) <= whole + rounding).all()
+    found = between_cells(KERNELS[name], cells)
+    rounding = 1e-9 * found.variances.max()
+    assert np.linalg.eigvalsh(found.matrix).min() >= -rounding
+    assert (np.diag(found.matrix) <= found.variances + rounding).all()
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_slopes_are_those_of_finite_differences(name, rng):
     kernel = KERNELS[name]
     cells, _ = some_cells(rng, each=10)
-    weights = rng.normal(size=(6, 6))
-    slopes = approx_fprime(
-        kernel.theta,
-        lambda theta: np.vdot(weights, between_cells(kernel.clone_with_theta(theta), cells)),
-        1e-7,
-    )
-    np.testing.assert_allclose(pull_back_cells(kernel, cells, weights), slopes, atol=1e-4)
+    found, weights = between_cells(kernel, cells), rng.normal(size=(6, 6))
+
+    def at(theta):
+        return between_cells(kernel.clone_with_theta(theta), cells)
+
+    slopes = approx_fprime(kernel.theta, lambda theta: np.vdot(weights, at(theta).matrix), 1e-7)
+    np.testing.assert_allclose(found.pull_back(weights), slopes, atol=1e-4)
     own = weights[0]
-    slopes = approx_fprime(
-        kernel.theta,
-        lambda theta: own @ variances_in_cells(kernel.clone_with_theta(theta), cells),
-        1e-7,
-    )
-    np.testing.assert_allclose(pull_back_variances(kernel, cells, own), slopes, atol=1e-4)
+    slopes = approx_fprime(kernel.theta, lambda theta: own @ at(theta).variances, 1e-7)
+    np.testing.assert_allclose(found.pull_back_variances(own), slopes, atol=1e-4)
 
 
 def test_outputs_of_several_are_told_apart(rng):
@@ -147,16 +138,12 @@ def test_outputs_of_several_are_told_apart(rng):
     alone = InputCells(means=inputs, variances=variances[:, :2])
     which = np.array([0, 1, 0, 1])
     factor = np.array([[1.0, 0.5], [0.5, 2.0]])[np.ix_(which, which)]
-    np.testing.assert_allclose(
-        between_cells(kernel, cells), factor * between_cells(kernel.kernel, alone)
-    )
-    np.testing.assert_allclose(variances_in_cells(kernel, cells), 2.0 * np.diag(factor))
+    found, same = between_cells(kernel, cells), between_cells(kernel.kernel, alone)
+    np.testing.assert_allclose(found.matrix, factor * same.matrix)
+    np.testing.assert_allclose(found.variances, 2.0 * np.diag(factor))
     weights = rng.normal(size=(4, 4))
+    np.testing.assert_allclose(found.pull_back(weights), same.pull_back(weights * factor))
     np.testing.assert_allclose(
-        pull_back_cells(kernel, cells, weights),
-        pull_back_cells(kernel.kernel, alone, weights * factor),
-    )
-    np.testing.assert_allclose(
-        pull_back_variances(kernel, cells, weights[0]),
-        pull_back_variances(kernel.kernel, alone, weights[0] * np.diag(factor)),
+        found.pull_back_variances(weights[0]),
+        same.pull_back_variances(weights[0] * np.diag(factor)),
     )

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows
-from cloakgp.fitting import passes
+from cloakgp.fitting import row_learning
 from cloakgp.models import ExactPrior
 from cloakgp.models.likelihoods import Numbers
 from cloakgp.release.hyperparameters import covariance, learning
@@ -112,8 +112,8 @@ def test_rows_in_passes_keep_the_declared_prior_rather_than_a_worse_one(
         worse = replace(prior, kernel=RBF(3.0))
         return (WeightedPrior(prior=worse, likelihood=Numbers(), weight=1.0),)
 
-    monkeypatch.setattr(passes, "learn_numbers", misled)
-    monkeypatch.setattr(passes, "LEARNING_CELLS", 100)
+    monkeypatch.setattr(row_learning, "learn_numbers", misled)
+    monkeypatch.setattr(row_learning, "LEARNING_CELLS", 100)
     if not checked:
         monkeypatch.setattr(learning, "EVIDENCE", -np.inf)
     model = DPGPRegressor(**SETTINGS, inducing=np.linspace(0, 1, 25)[:, None])

@@ -21,6 +21,7 @@ Linear kernels are exact. Products are taken part by part.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -58,8 +59,56 @@ class InputCells:
     variances: Array
 
 
-def between_cells(kernel: Kernel, cells: InputCells) -> Array:
-    """Return about E k(x, x') of rows of two cells, or of two rows of one, shape (n, n).
+class CellKernel(ABC):
+    """A kernel between cells; each matrix is computed once, for values and for slopes.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+    cells : InputCells
+    """
+
+    def __init__(self, kernel: Kernel, cells: InputCells) -> None:
+        self.kernel = kernel
+        self.cells = cells
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """About E k(x, x') of rows of two cells, or of two rows of one, shape (n, n)."""
+
+    @property
+    @abstractmethod
+    def variances(self) -> Array:
+        """E k(x, x) of rows of each cell, shape (n,)."""
+
+    @abstractmethod
+    def pull_back(self, weights: Array) -> Array:
+        """Return Σ_cd b_cd ∂k_cd/∂θ of the matrix, shape (p,).
+
+        Parameters
+        ----------
+        weights : array of shape (n, n)
+            b.
+        """
+
+    @abstractmethod
+    def pull_back_variances(self, weights: Array) -> Array:
+        """Return Σ_c b_c ∂/∂θ of the variances, shape (p,).
+
+        Parameters
+        ----------
+        weights : array of shape (n,)
+            b.
+        """
+
+    def times(self, weights: Array) -> Array:
+        """Return weights times the matrix, entry by entry."""
+        return weights * self.matrix
+
+
+def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
+    """Return a kernel between cells.
 
     Parameters
     ----------
@@ -70,135 +119,173 @@ def between_cells(kernel: Kernel, cells: InputCells) -> Array:
     Examples
     --------
     >>> apart = InputCells(means=np.array([[0.0], [2.0]]), variances=np.full((2, 1), 1.5))
-    >>> between_cells(RBF(), apart)
+    >>> between_cells(RBF(), apart).matrix
     array([[0.5       , 0.30326533],
            [0.30326533, 0.5       ]])
-    """
-    if isinstance(kernel, Sum):
-        return between_cells(kernel.k1, cells) + between_cells(kernel.k2, cells)
-    if isinstance(kernel, Product):
-        return _times(kernel.k1, cells, between_cells(kernel.k2, cells))
-    if isinstance(kernel, FactoredKernel):
-        rows, column = _split(kernel, cells)
-        return between_cells(kernel.kernel, rows) * kernel.factor(column, column)
-    if isinstance(kernel, ConstantKernel):
-        return np.full((len(cells.means),) * 2, float(kernel.constant_value))
-    if isinstance(kernel, LinearKernel):
-        return np.asarray(kernel(cells.means, cells.means.copy()))
-    if not cells.variances.any():
-        return np.asarray(kernel(cells.means))
-    found = np.zeros((len(cells.means),) * 2)
-    for part in _gaussians(kernel, cells):
-        found += part.matrix
-    return found
-
-
-def variances_in_cells(kernel: Kernel, cells: InputCells) -> Array:
-    """Return E k(x, x) of rows of each cell, shape (n,).
-
-    Parameters
-    ----------
-    kernel, cells
-        As for `between_cells`.
-
-    Examples
-    --------
-    >>> kernel = LinearKernel([0.0], [1.0])
-    >>> variances_in_cells(kernel, InputCells(means=np.ones((1, 1)), variances=np.ones((1, 1))))
+    >>> one = InputCells(means=np.ones((1, 1)), variances=np.ones((1, 1)))
+    >>> between_cells(LinearKernel([0.0], [1.0]), one).variances
     array([2.])
     """
     if isinstance(kernel, Sum):
-        return variances_in_cells(kernel.k1, cells) + variances_in_cells(kernel.k2, cells)
+        return _Sum(kernel, cells)
     if isinstance(kernel, Product):
-        return variances_in_cells(kernel.k1, cells) * variances_in_cells(kernel.k2, cells)
+        return _Product(kernel, cells)
     if isinstance(kernel, FactoredKernel):
-        rows, column = _split(kernel, cells)
-        return variances_in_cells(kernel.kernel, rows) * kernel.own_factor(column)
-    found: Array = np.asarray(kernel.diag(cells.means), dtype=np.float64)
+        return _Factored(kernel, cells)
+    if isinstance(kernel, ConstantKernel):
+        return _Constant(kernel, cells)
     if isinstance(kernel, LinearKernel):
-        found = found + (cells.variances / np.square(np.atleast_1d(kernel.scale))).mean(axis=1)
-    return found
+        return _Linear(kernel, cells)
+    return _Stationary(kernel, cells) if cells.variances.any() else _AtMeans(kernel, cells)
 
 
-def pull_back_cells(kernel: Kernel, cells: InputCells, weights: Array) -> Array:
-    """Return Σ_cd b_cd ∂k_cd/∂θ for the matrix of `between_cells`, shape (p,).
+class _Sum(CellKernel):
+    def __init__(self, kernel: Sum, cells: InputCells) -> None:
+        super().__init__(kernel, cells)
+        self.parts = between_cells(kernel.k1, cells), between_cells(kernel.k2, cells)
 
-    Parameters
-    ----------
-    kernel, cells
-        As for `between_cells`.
-    weights : array of shape (n, n)
-        b.
-    """
-    if isinstance(kernel, Sum):
-        parts = (pull_back_cells(part, cells, weights) for part in (kernel.k1, kernel.k2))
-        return np.concatenate(list(parts))
-    if isinstance(kernel, Product):
-        first, second = kernel.k1, kernel.k2
+    @cached_property
+    def matrix(self) -> Array:
+        first, second = self.parts
+        return first.matrix + second.matrix
+
+    @cached_property
+    def variances(self) -> Array:
+        first, second = self.parts
+        return first.variances + second.variances
+
+    def pull_back(self, weights: Array) -> Array:
+        return np.concatenate([part.pull_back(weights) for part in self.parts])
+
+    def pull_back_variances(self, weights: Array) -> Array:
+        return np.concatenate([part.pull_back_variances(weights) for part in self.parts])
+
+
+class _Product(CellKernel):
+    def __init__(self, kernel: Product, cells: InputCells) -> None:
+        super().__init__(kernel, cells)
+        self.parts = between_cells(kernel.k1, cells), between_cells(kernel.k2, cells)
+
+    @cached_property
+    def matrix(self) -> Array:
+        first, second = self.parts
+        return first.times(second.matrix)
+
+    @cached_property
+    def variances(self) -> Array:
+        first, second = self.parts
+        return first.variances * second.variances
+
+    def pull_back(self, weights: Array) -> Array:
+        first, second = self.parts
+        slopes = first.pull_back(second.times(weights)), second.pull_back(first.times(weights))
+        return np.concatenate(slopes)
+
+    def pull_back_variances(self, weights: Array) -> Array:
+        first, second = self.parts
         return np.concatenate(
             [
-                pull_back_cells(first, cells, _times(second, cells, weights)),
-                pull_back_cells(second, cells, _times(first, cells, weights)),
+                first.pull_back_variances(weights * second.variances),
+                second.pull_back_variances(weights * first.variances),
             ]
         )
-    if not kernel.n_dims:
-        return np.zeros(0)
-    if isinstance(kernel, FactoredKernel):
-        rows, column = _split(kernel, cells)
-        return pull_back_cells(kernel.kernel, rows, weights * kernel.factor(column, column))
-    if isinstance(kernel, ConstantKernel):
-        return np.array([kernel.constant_value * float(weights.sum())])
-    if not cells.variances.any():
-        return pull_back(kernel, cells.means, cells.means, weights)
-    blocks, scales = blocks_of(kernel, inputs=cells.means.shape[1])
-    by_input = np.zeros(len(blocks))
-    for part in _gaussians(kernel, cells):
-        by_input += part.pull_back(weights)
-    if kernel.n_dims == 1:
-        return np.array([by_input.sum()])
-    return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)
 
 
-def pull_back_variances(kernel: Kernel, cells: InputCells, weights: Array) -> Array:
-    """Return Σ_c b_c ∂/∂θ of `variances_in_cells`, shape (p,).
+class _Factored(CellKernel):
+    """Rows of a cell share the column that the factor goes by."""
 
-    Parameters
-    ----------
-    kernel, cells
-        As for `between_cells`.
-    weights : array of shape (n,)
-        b.
-    """
-    if isinstance(kernel, Sum):
-        parts = (pull_back_variances(part, cells, weights) for part in (kernel.k1, kernel.k2))
-        return np.concatenate(list(parts))
-    if isinstance(kernel, Product):
-        first, second = kernel.k1, kernel.k2
-        return np.concatenate(
-            [
-                pull_back_variances(first, cells, weights * variances_in_cells(second, cells)),
-                pull_back_variances(second, cells, weights * variances_in_cells(first, cells)),
-            ]
-        )
-    if isinstance(kernel, FactoredKernel):
-        rows, column = _split(kernel, cells)
-        return pull_back_variances(kernel.kernel, rows, weights * kernel.own_factor(column))
-    # Of a single part, it moves with hyperparameters as at the means.
-    return pull_back_diagonal(kernel, cells.means, weights)
+    def __init__(self, kernel: FactoredKernel, cells: InputCells) -> None:
+        super().__init__(kernel, cells)
+        means, self.column = kernel.split(cells.means)
+        variances, _ = kernel.split(cells.variances)
+        self.rest = between_cells(kernel.kernel, InputCells(means=means, variances=variances))
 
+    @cached_property
+    def factor(self) -> Array:
+        """Shape (n, n)."""
+        return np.asarray(self.kernel.factor(self.column, self.column))
 
-def _times(kernel: Kernel, cells: InputCells, weights: Array) -> Array:
-    """Return weights times the matrix of a factor."""
-    if isinstance(kernel, ConstantKernel):
-        return np.asarray(weights * kernel.constant_value)
-    return weights * between_cells(kernel, cells)
+    @cached_property
+    def matrix(self) -> Array:
+        return self.rest.times(self.factor)
+
+    @cached_property
+    def variances(self) -> Array:
+        return np.asarray(self.rest.variances * self.kernel.own_factor(self.column))
+
+    def pull_back(self, weights: Array) -> Array:
+        return self.rest.pull_back(weights * self.factor)
+
+    def pull_back_variances(self, weights: Array) -> Array:
+        return self.rest.pull_back_variances(weights * self.kernel.own_factor(self.column))
 
 
-def _split(kernel: FactoredKernel, cells: InputCells) -> tuple[InputCells, Array]:
-    """Return cells without the column that a factor goes by, which all rows of a cell share."""
-    means, column = kernel.split(cells.means)
-    variances, _ = kernel.split(cells.variances)
-    return InputCells(means=means, variances=variances), column
+class _Single(CellKernel):
+    """A kernel without parts: its variance moves with hyperparameters as at the means."""
+
+    @cached_property
+    def variances(self) -> Array:
+        return np.asarray(self.kernel.diag(self.cells.means), dtype=np.float64)
+
+    def pull_back_variances(self, weights: Array) -> Array:
+        return pull_back_diagonal(self.kernel, self.cells.means, weights)
+
+
+class _AtMeans(_Single):
+    """Rows of each cell are alike."""
+
+    @cached_property
+    def matrix(self) -> Array:
+        return np.asarray(self.kernel(self.cells.means))
+
+    def pull_back(self, weights: Array) -> Array:
+        return pull_back(self.kernel, self.cells.means, self.cells.means.copy(), weights)
+
+
+class _Constant(_AtMeans):
+    def times(self, weights: Array) -> Array:
+        return np.asarray(weights * self.kernel.constant_value)
+
+
+class _Linear(_AtMeans):
+    """Covariances are those of the means; variances are more."""
+
+    @cached_property
+    def matrix(self) -> Array:
+        return np.asarray(self.kernel(self.cells.means, self.cells.means.copy()))
+
+    @cached_property
+    def variances(self) -> Array:
+        spread = self.cells.variances / np.square(np.atleast_1d(self.kernel.scale))
+        found: Array = self.kernel.diag(self.cells.means) + spread.mean(axis=1)
+        return found
+
+
+class _Stationary(_Single):
+    """A sum of Gaussian kernels."""
+
+    @cached_property
+    def gaussians(self) -> list[_Gaussian]:
+        """Those of which it consists."""
+        return list(_gaussians(self.kernel, self.cells))
+
+    @cached_property
+    def matrix(self) -> Array:
+        found = np.zeros((len(self.cells.means),) * 2)
+        for part in self.gaussians:
+            found += part.matrix
+        return found
+
+    def pull_back(self, weights: Array) -> Array:
+        if not self.kernel.n_dims:
+            return np.zeros(0)
+        blocks, scales = blocks_of(self.kernel, inputs=self.cells.means.shape[1])
+        by_input = np.zeros(len(blocks))
+        for part in self.gaussians:
+            by_input += part.pull_back(weights)
+        if self.kernel.n_dims == 1:
+            return np.array([by_input.sum()])
+        return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)
 
 
 def _smoothness(kernel: Kernel) -> float:

@@ -21,11 +21,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
 from cloakgp.models.kernels.cells import (
+    CellKernel,
     InputCells,
     between_cells,
-    pull_back_cells,
-    pull_back_variances,
-    variances_in_cells,
 )
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
@@ -106,7 +104,7 @@ def latent_covariance_of(
         return _sparse_covariance_of(prior, answers)
     if answers.variances is not None:
         cells = InputCells(means=answers.points, variances=answers.variances)
-        return _covariance_of_cells(prior.kernel, answers, cells)
+        return _covariance_of_cells(between_cells(prior.kernel, cells), answers)
     questions, at = answers.questions, KernelAtPoints.of(prior.kernel, answers.points)
 
     def back(by_covariance: Array) -> Array:
@@ -117,24 +115,20 @@ def latent_covariance_of(
     return (covariance + answers.row_products(at.white) if at.white.any() else covariance), back
 
 
-def _covariance_of_cells(
-    kernel: Kernel, answers: LearningQuestions, cells: InputCells
-) -> tuple[Array, PullBack]:
+def _covariance_of_cells(kernel: CellKernel, answers: LearningQuestions) -> tuple[Array, PullBack]:
     """Count what rows of cells have in common, and what each of them has of its own."""
-    questions, latent = answers.questions, between_cells(kernel, cells)
-    own = variances_in_cells(kernel, cells) - np.diag(latent)
+    questions = answers.questions
+    own = kernel.variances - np.diag(kernel.matrix)
 
     def back(by_covariance: Array) -> Array:
-        by_latent, by_own = (
+        by_matrix, by_own = (
             questions.T @ by_covariance @ questions,
             answers.row_forms(by_covariance),
         )
-        by_latent[np.diag_indices(len(by_latent))] -= by_own
-        return pull_back_cells(kernel, cells, by_latent) + pull_back_variances(
-            kernel, cells, by_own
-        )
+        by_matrix[np.diag_indices(len(by_matrix))] -= by_own
+        return kernel.pull_back(by_matrix) + kernel.pull_back_variances(by_own)
 
-    return questions @ latent @ questions.T + answers.row_products(own), back
+    return questions @ kernel.matrix @ questions.T + answers.row_products(own), back
 
 
 def _sparse_covariance_of(prior: SparsePrior, answers: LearningQuestions) -> tuple[Array, PullBack]:

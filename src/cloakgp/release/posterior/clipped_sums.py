@@ -266,6 +266,18 @@ def restate(
     return tuple(done)
 
 
+def stated_under(prior: SparsePrior, measurements: Sequence[Measurement]) -> bool:
+    """Return whether all measurements of one table have sums under a prior.
+
+    Parameters
+    ----------
+    prior : SparsePrior
+    measurements : sequence of Measurement
+    """
+    kept = [one.strategy.sums for one in measurements if isinstance(one.strategy, StreamedStrategy)]
+    return all(any(sums.prior is prior for sums in each) for each in kept)
+
+
 def under_alone(measurement: Measurement, prior: SparsePrior) -> Measurement:
     """Return a measurement of rows that are not kept with its sums under one prior alone.
 
