@@ -332,7 +332,7 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
         kinds.append(type(cells))
         found = gather_cells(*given, cells=cells, **named)
         if within:
-            asked = np.abs(found.stages[-1].cells[:, found.counts > 0])
+            asked = np.abs(found.stages[-1].questions[:, found.counts > 0])
             assert (np.count_nonzero(asked, axis=0) == 1).all()
         assert found.counts.sum() == len(X)
         return found
@@ -341,7 +341,7 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
         fallbacks.append(declared.prior)
         return confirmed(learned, declared=declared, log_evidence=log_evidence)
 
-    monkeypatch.setattr("cloakgp.fitting.passes.gather_cells", gathering)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.gather_cells", gathering)
     monkeypatch.setattr("cloakgp.fitting.row_learning.confirmed", confirming)
     X = np.random.default_rng(0).uniform(0, 10, size=(12_000, 2))
     y = 50 + 20 * np.sin(X[:, 0]) + 5 * np.random.default_rng(1).normal(size=len(X))
@@ -371,7 +371,7 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
         seen.append((known, position))
         return position
 
-    monkeypatch.setattr("cloakgp.fitting.passes.expected_position", spy)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.expected_position", spy)
     model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
     release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
     assert [one.about_spread for one in release.measurements] == [False, False, False, True]
@@ -417,7 +417,7 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, stages, tab
         seen.append((priors[0].prior, known))
         return with_noise_in_strata(priors, known, **named)
 
-    monkeypatch.setattr("cloakgp.fitting.passes.with_noise_in_strata", spy)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.with_noise_in_strata", spy)
     model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0, stages=stages)
     release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
     last = release.measurements[-1]
@@ -453,7 +453,7 @@ def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monk
         seen.append(known)
         return with_noise_in_strata(priors, known, **named)
 
-    monkeypatch.setattr("cloakgp.fitting.passes.with_noise_in_strata", spy)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.with_noise_in_strata", spy)
     model = model_of(
         X, learn="map", mean=None, noise_variance=None, epsilon=30.0, stages=TWO_WITHOUT_BANDS
     )

@@ -14,7 +14,6 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.rules import BallRule, LinearRule, Rule
-from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
@@ -330,16 +329,6 @@ def test_the_objective_is_the_same(criterion, approximation, made, table, rng):
         (value, slopes), (other, others) = found(position), expected(position)
         assert value == pytest.approx(other, rel=1e-7)
         np.testing.assert_allclose(slopes, others, rtol=1e-5, atol=1e-6)
-
-
-def test_the_objective_needs_cells(made, table):
-    release = made()
-    rows = ArrayRows(table[0], np.zeros(70), jobs=1)
-    forgetful = sum_strategy(rows, model=release.prior, rule=strategy_of(release).rule)
-    with pytest.raises(ValueError, match="no sums over cells"):
-        gather_sums(
-            [(forgetful, release.measurements[0])], mean=0.0, points=POINTS, counts=np.ones(3)
-        )
 
 
 @pytest.mark.parametrize("average", [False, True])

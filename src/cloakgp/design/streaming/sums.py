@@ -65,10 +65,6 @@ class StrategySums:
         The most rows that were seen together.
     longest : float
         max_j ‖r_j‖ over every row.
-    cells : array of shape (k, n) or None
-        R summed over the rows of cells, if they were asked for.
-    squares : array of shape (n,) or None
-        Σ ‖r_j‖² over the rows of each cell.
     shared : tuple of arrays of shape (k, k')
         R Λ R'ᵀ with what the same rows were asked earlier.
     clipped : ClippedSums or None
@@ -82,8 +78,6 @@ class StrategySums:
     count: int
     chunk_rows: int
     longest: float
-    cells: Array | None = None
-    squares: Array | None = None
     shared: tuple[Array, ...] = ()
     clipped: ClippedSums | None = None
 
@@ -114,17 +108,46 @@ class StrategySums:
             chunk_rows=max(self.chunk_rows, other.chunk_rows),
             # Unlike Python's max, this lets no NaN pass unseen.
             longest=float(np.maximum(self.longest, other.longest)),
-            cells=_added(self.cells, other.cells),
-            squares=_added(self.squares, other.squares),
             shared=tuple(one + two for one, two in zip(self.shared, other.shared, strict=True)),
-            clipped=None
-            if self.clipped is None or other.clipped is None
-            else self.clipped.merge(other.clipped),
+            clipped=_merged(self.clipped, other.clipped),
         )
 
 
-def _added(mine: Array | None, theirs: Array | None) -> Array | None:
-    return None if mine is None or theirs is None else mine + theirs
+@dataclass(frozen=True, eq=False)
+class CellSums:
+    """Sums over the rows of cells of their columns in one stage.
+
+    Attributes
+    ----------
+    questions : array of shape (k, n)
+        R summed over the rows of each cell.
+    squares : array of shape (n,)
+        Σ ‖r_j‖² over these.
+    clipped : ClippedSums or None
+        Over all rows, as in `StrategySums`.
+    """
+
+    questions: Array
+    squares: Array
+    clipped: ClippedSums | None = None
+
+    @property
+    def totals(self) -> Array:
+        """R 1, shape (k,)."""
+        found: Array = self.questions.sum(axis=1)
+        return found
+
+    def merge(self, other: CellSums) -> CellSums:
+        """Return the sums over the rows of both."""
+        return CellSums(
+            questions=self.questions + other.questions,
+            squares=self.squares + other.squares,
+            clipped=_merged(self.clipped, other.clipped),
+        )
+
+
+def _merged(mine: ClippedSums | None, theirs: ClippedSums | None) -> ClippedSums | None:
+    return None if mine is None or theirs is None else mine.merge(theirs)
 
 
 def weighted_products(columns: Columns, others: Columns, *, weights: Array | float) -> Array:
@@ -148,7 +171,6 @@ def sums_of_rows(
     features: Array,
     noise: Array,
     *,
-    membership: sparse.csr_array | None = None,
     earlier: Sequence[Columns] = (),
 ) -> StrategySums:
     """Return the sums over some rows.
@@ -161,32 +183,49 @@ def sums_of_rows(
         V.
     noise : array of shape (n,)
         Λ.
-    membership : sparse array of shape (cells, n), optional
-        Sum over the rows of each cell, too: see `Partition.membership`.
     earlier : sequence of arrays or sparse arrays of shape (k', n)
         What earlier stages asked of these rows.
     """
     if isinstance(columns, sparse.csr_array):
-        squares = np.asarray(columns.power(2).sum(axis=0), dtype=np.float64)
         spread = weighted_products(columns, columns, weights=noise)
-        cells = None if membership is None else (columns @ membership.T).toarray()
     else:
-        squares = np.einsum("kn,kn->n", columns, columns)
         weighed = columns * np.sqrt(noise)
         # The same array twice: half the work.
         spread = weighed @ weighed.T
-        cells = None if membership is None else (membership @ columns.T).T
     return StrategySums(
         features=columns @ features.T,
         noise=spread,
         totals=np.asarray(columns.sum(axis=1), dtype=np.float64),
         count=len(noise),
         chunk_rows=len(noise),
-        longest=float(np.sqrt(squares.max(initial=0.0))),
-        cells=cells,
-        squares=None if membership is None else membership @ squares,
+        longest=float(np.sqrt(_squares(columns).max(initial=0.0))),
         shared=tuple(weighted_products(columns, one, weights=noise) for one in earlier),
     )
+
+
+def sums_over_cells(columns: Columns, membership: sparse.csr_array) -> CellSums:
+    """Return the sums over some rows of cells.
+
+    Parameters
+    ----------
+    columns : array or sparse array of shape (k, n)
+        R.
+    membership : sparse array of shape (cells, n)
+        1 where a row belongs to a cell.
+    """
+    if isinstance(columns, sparse.csr_array):
+        questions = (columns @ membership.T).toarray()
+    else:
+        questions = (membership @ columns.T).T
+    return CellSums(questions=questions, squares=membership @ _squares(columns))
+
+
+def _squares(columns: Columns) -> Array:
+    """Return ‖r_j‖² of every row."""
+    if isinstance(columns, sparse.csr_array):
+        return np.asarray(columns.power(2).sum(axis=0), dtype=np.float64)
+    squares: Array = np.einsum("kn,kn->n", columns, columns)
+    return squares
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.condensing import CellQuestions
-from cloakgp.design.streaming.sums import StrategySums
+from cloakgp.design.streaming.sums import CellSums
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.defaults import input_scales
 from cloakgp.release.measurement import Measurement
@@ -332,7 +332,7 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
 
 
 def gather_sums(
-    stages: Sequence[tuple[StrategySums, Measurement]],
+    stages: Sequence[tuple[CellSums, Measurement]],
     *,
     mean: float,
     points: Array,
@@ -348,8 +348,8 @@ def gather_sums(
 
     Parameters
     ----------
-    stages : sequence of pairs of StrategySums and Measurement
-        The questions put to the same rows, with their sums over cells, and noisy answers.
+    stages : sequence of pairs of CellSums and Measurement
+        What was asked of the rows of the same cells, and noisy answers.
     mean : float
         Of the prior under which outputs in bands were linearised.
     points : array of shape (n, D)
@@ -362,22 +362,15 @@ def gather_sums(
         What the trend of that prior adds to the answers of each stage; empty if it has none.
     detrended : bool
         Whether answers are to be less that.
-
-    Raises
-    ------
-    ValueError
-        If there are no sums over cells.
     """
     asked, values = [], []
     residuals, skews = [], []
     for place, (sums, measurement) in enumerate(stages):
-        if sums.cells is None or sums.squares is None:
-            raise ValueError("there are no sums over cells")
         scale = 1.0 / measurement.answers.noise_sd
         assert isinstance(measurement.strategy, StreamedStrategy)
         asked.append(
             StageOfCells(
-                questions=sums.cells * scale,
+                questions=sums.questions * scale,
                 squares=sums.squares * scale**2,
                 in_parts=measurement.strategy.in_parts,
             )

@@ -18,9 +18,11 @@ import numpy as np
 
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.sums import (
+    CellSums,
     ClippedSums,
     StrategySums,
     sums_of_rows,
+    sums_over_cells,
     weighted_products,
 )
 from cloakgp.models import SparsePrior
@@ -97,14 +99,14 @@ class GatheredCells:
 
     Attributes
     ----------
-    stages : tuple of StrategySums
+    stages : tuple of CellSums
     counts : array of shape (n,)
         Rows of each cell.
     totals, squares : arrays of shape (n, D)
         Of their inputs, less a public origin.
     """
 
-    stages: tuple[StrategySums, ...]
+    stages: tuple[CellSums, ...]
     counts: Array
     totals: Array
     squares: Array
@@ -144,7 +146,7 @@ class _Gathering:
         return over_blocks_of(chunk, self._of_block)
 
     def _of_block(self, X: Array) -> GatheredCells:
-        [(features, noise, stages)] = self.stages.over(X)
+        [(features, _, stages)] = self.stages.over(X)
         [prior] = self.stages.priors
         mean = prior.means_of(features)
         if isinstance(self.cells, CellsOfAnswers):
@@ -153,7 +155,7 @@ class _Gathering:
             membership = self.cells.membership(X)
         sums = [
             replace(
-                sums_of_rows(one.questions, features, noise, membership=membership),
+                sums_over_cells(one.questions, membership),
                 clipped=_clipped(one, mean=mean),
             )
             for one in stages
