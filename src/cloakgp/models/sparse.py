@@ -28,6 +28,7 @@ from cloakgp.models.latent import (
 from cloakgp.models.scatter import Scatter
 from cloakgp.models.trend import Trend
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.clusters import cluster_rows
 
 Approximation = Literal["fitc", "dtc", "sor"]
 APPROXIMATIONS: tuple[Approximation, ...] = ("fitc", "dtc", "sor")
@@ -264,16 +265,14 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     """
     if count < 1:
         raise ValueError(f"the number of centres must be at least 1, got {count}")
-    distinct, counts = np.unique(X, axis=0, return_counts=True)
-    if len(distinct) <= count:
-        return distinct, counts.astype(np.float64)
-    from sklearn.cluster import KMeans
-
-    restarts = KMEANS_RESTARTS if count <= FEW_CENTRES else 1
-    clusters = KMeans(n_clusters=count, n_init=restarts, random_state=random_state)
     # Its threads wait for each other on small tables: a hundred times slower on two cores.
     with threadpool_limits(limits=1 if len(X) * count < SMALL_TABLE else None):
-        labels = clusters.fit_predict(X)
-    sizes = np.bincount(labels, minlength=count).astype(np.float64)
+        centres, places = cluster_rows(
+            X,
+            most=count,
+            restarts=KMEANS_RESTARTS if count <= FEW_CENTRES else 1,
+            random_state=random_state,
+        )
+    sizes = np.bincount(places, minlength=len(centres)).astype(np.float64)
     occupied = sizes > 0
-    return np.asarray(clusters.cluster_centers_[occupied], dtype=np.float64), sizes[occupied]
+    return centres[occupied], sizes[occupied]

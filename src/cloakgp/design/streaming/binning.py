@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.rules import Columns, RowModel
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.clusters import cluster_rows
 from cloakgp.utils.passes import Chunk, Passes
 
 
@@ -139,8 +140,10 @@ class CellsOfAnswers:
         # Of few rows each: a second thread would wait longer than it works.
         with threadpool_limits(limits=1):
             for answer in np.unique(answers):
-                found = _centres_of(X[answers == answer] / units, most=each) * units
-                centres.append(np.column_stack([found, np.full(len(found), float(answer))]))
+                found, _ = cluster_rows(
+                    X[answers == answer], most=each, units=units, steps=KMEANS_STEPS
+                )
+                centres.append(np.column_stack([found, np.full(len(found), answer)]))
         return cls(
             Partition(centres=np.vstack(centres), units=np.append(units, ANSWERS_APART)),
         )
@@ -161,17 +164,6 @@ class CellsOfAnswers:
 def _answers_of(columns: Columns) -> NDArray[np.intp]:
     """Return which answer each row is in, shape (n,)."""
     return np.asarray(sparse.csc_array(columns).indices, dtype=np.intp)
-
-
-def _centres_of(X: Array, *, most: int) -> Array:
-    """Return distinct rows, or k-means centres of many, always the same."""
-    from sklearn.cluster import KMeans
-
-    distinct = np.unique(X, axis=0)
-    if len(distinct) <= most:
-        return distinct
-    clusters = KMeans(n_clusters=most, n_init=1, max_iter=KMEANS_STEPS, random_state=0).fit(X)
-    return np.asarray(clusters.cluster_centers_, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,7 +114,7 @@ class StrategySums:
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums:
+class AskedOfCells:
     """Sums over the rows of cells of their columns in one stage.
 
     Attributes
@@ -137,9 +137,9 @@ class CellSums:
         found: Array = self.questions.sum(axis=1)
         return found
 
-    def merge(self, other: CellSums) -> CellSums:
+    def merge(self, other: AskedOfCells) -> AskedOfCells:
         """Return the sums over the rows of both."""
-        return CellSums(
+        return AskedOfCells(
             questions=self.questions + other.questions,
             squares=self.squares + other.squares,
             clipped=_merged(self.clipped, other.clipped),
@@ -203,7 +203,7 @@ def sums_of_rows(
     )
 
 
-def sums_over_cells(columns: Columns, membership: sparse.csr_array) -> CellSums:
+def sums_over_cells(columns: Columns, membership: sparse.csr_array) -> AskedOfCells:
     """Return the sums over some rows of cells.
 
     Parameters
@@ -217,7 +217,7 @@ def sums_over_cells(columns: Columns, membership: sparse.csr_array) -> CellSums:
         questions = (columns @ membership.T).toarray()
     else:
         questions = (membership @ columns.T).T
-    return CellSums(questions=questions, squares=membership @ _squares(columns))
+    return AskedOfCells(questions=questions, squares=membership @ _squares(columns))
 
 
 def _squares(columns: Columns) -> Array:

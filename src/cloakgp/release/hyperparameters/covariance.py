@@ -13,17 +13,19 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.condensing import CellQuestions
-from cloakgp.design.streaming.sums import CellSums
+from cloakgp.design.streaming.sums import AskedOfCells
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.defaults import input_scales
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.clusters import cluster_rows
 
 LEARNING_POINTS = 600
 
@@ -332,7 +334,7 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
 
 
 def gather_sums(
-    stages: Sequence[tuple[CellSums, Measurement]],
+    stages: Sequence[tuple[AskedOfCells, Measurement]],
     *,
     mean: float,
     points: Array,
@@ -348,7 +350,7 @@ def gather_sums(
 
     Parameters
     ----------
-    stages : sequence of pairs of CellSums and Measurement
+    stages : sequence of pairs of AskedOfCells and Measurement
         What was asked of the rows of the same cells, and noisy answers.
     mean : float
         Of the prior under which outputs in bands were linearised.
@@ -409,18 +411,8 @@ def gather_sums(
     )
 
 
-def _learning_points(
-    X: Array, *, most: int
-) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+def _learning_points(X: Array, *, most: int) -> tuple[Array, NDArray[np.intp]]:
     """Return distinct inputs, or k-means centres of many, and where each row is among them."""
-    from sklearn.cluster import KMeans
-
-    distinct, positions = np.unique(X, axis=0, return_inverse=True)
-    if len(distinct) <= most:
-        return distinct, positions.ravel()
     # In scales of each input: near in age is not near in income.
-    units = input_scales(X)
-    clusters = KMeans(n_clusters=most, n_init=1, random_state=0)
     with threadpool_limits(limits=1):
-        positions = clusters.fit_predict(X / units).astype(np.intp)
-    return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), positions
+        return cluster_rows(X, most=most, units=input_scales(X))

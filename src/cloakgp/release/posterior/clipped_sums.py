@@ -18,7 +18,7 @@ import numpy as np
 
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.sums import (
-    CellSums,
+    AskedOfCells,
     ClippedSums,
     StrategySums,
     sums_of_rows,
@@ -99,14 +99,14 @@ class GatheredCells:
 
     Attributes
     ----------
-    stages : tuple of CellSums
+    stages : tuple of AskedOfCells
     counts : array of shape (n,)
         Rows of each cell.
     totals, squares : arrays of shape (n, D)
         Of their inputs, less a public origin.
     """
 
-    stages: tuple[CellSums, ...]
+    stages: tuple[AskedOfCells, ...]
     counts: Array
     totals: Array
     squares: Array

@@ -1,0 +1,60 @@
+"""Clusters of rows: distinct ones, or k-means centres of many."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.utils.arrays import Array
+
+# As in scikit-learn.
+MOST_STEPS = 300
+
+
+def cluster_rows(
+    X: Array,
+    *,
+    most: int,
+    units: Array | float = 1.0,
+    restarts: int = 1,
+    steps: int = MOST_STEPS,
+    random_state: int = 0,
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return distinct rows, or k-means centres of many, and to which of them each row belongs.
+
+    In threads, as many as there are: these wait for each other where tables are small.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    most : int
+        As many centres where more rows are distinct.
+    units : array of shape (D,), or float
+        Distances are measured in these.
+    restarts : int
+        The best of so many starts counts.
+    steps : int
+        The most of each.
+    random_state : int
+        Of the starts.
+
+    Returns
+    -------
+    centres : array of shape (n, D)
+    places : array of shape (N,)
+
+    Examples
+    --------
+    >>> centres, places = cluster_rows(np.array([[9.0], [0.0], [9.0]]), most=2)
+    >>> centres.ravel().tolist(), places.tolist()
+    ([0.0, 9.0], [1, 0, 1])
+    """
+    distinct, places = np.unique(X, axis=0, return_inverse=True)
+    if len(distinct) <= most:
+        return distinct, places.ravel().astype(np.intp)
+    # It takes a while to import, and many tables are small.
+    from sklearn.cluster import KMeans
+
+    clusters = KMeans(n_clusters=most, n_init=restarts, max_iter=steps, random_state=random_state)
+    places = clusters.fit_predict(X / units).astype(np.intp)
+    return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), places
