@@ -150,24 +150,22 @@ class RowLearning:
             return self._learn(release, hyperprior=None, average=average)
         return found
 
-    def _learn(self, release: Release, *, hyperprior: Hyperprior | None, average: bool) -> Release:
-        prior = release.prior
+    def _learn(self, known: Release, *, hyperprior: Hyperprior | None, average: bool) -> Release:
+        prior, last = known.prior, known.measurements[-1]
         assert isinstance(prior, SparsePrior)
-        *earlier, last = [under_alone(one, prior) for one in release.measurements]
-        declared = (*earlier, last)
-        before = release.fitted_prior if any(one.about_spread for one in earlier) else None
-        known, release = release, replace(release, learned=(), measurements=declared)
+        declared = tuple(under_alone(one, prior) for one in known.measurements)
         stages = stages_of(known.measurements, self.number)
         if hyperprior is None or not stages or not all(one.noise_sd > 0 for one in stages):
-            return release
+            return replace(known, learned=(), measurements=declared)
+        asked = any(one.about_spread for one in known.measurements[:-1])
+        before = known.fitted_prior if asked else None
         stated: tuple[Measurement, ...] | None = None
         if before is not None and known.learned and last.about_spread:
             # Nothing new is known of where outputs are.
-            learned, stated = known.learned, known.measurements
+            learned = known.learned
         else:
             free = hyperprior.noise_variance and before is None and not last.about_spread
             learned, stated = self._learn_curve(
-                release,
                 known,
                 # Sums of outputs say little of their noise: where that was asked, it is not free.
                 hyperprior=replace(hyperprior, noise_variance=free),
@@ -176,17 +174,16 @@ class RowLearning:
             )
         if last.about_spread:
             learned = self._learn_noise(
-                learned, release, known, hyperprior=hyperprior, average=average, before=before
+                learned, known, hyperprior=hyperprior, average=average, before=before
             )
             stated = None
         if stated is None:
             stated = restate(self.passes, other_priors(learned, prior), measurements=declared)
-        return replace(release, learned=learned, measurements=stated)
+        return replace(known, learned=learned, measurements=stated)
 
     def _learn_noise(
         self,
         learned: tuple[WeightedPrior, ...],
-        release: Release,
         known: Release,
         *,
         hyperprior: Hyperprior,
@@ -202,7 +199,7 @@ class RowLearning:
         Parameters
         ----------
         learned : tuple of WeightedPrior
-        release, known, hyperprior, average
+        known, hyperprior, average
             As for `_learn_curve`.
         before : ExactPrior or SparsePrior or None
             With the noise that an earlier such answer told.
@@ -210,20 +207,18 @@ class RowLearning:
         tell = partial(
             tell_noise_of_rows,
             rows=self.passes,
-            release=release,
+            release=known,
             sample=self._spread_sample(),
             before=before,
         )
         told = tell(learned)
         if told.excess <= REFUTED or len(stages_of(known.measurements, self.number)) == 1:
             return told.priors
-        prior = release.prior
-        noisy = None if before is None else _with_noise_of(prior, before)
-        stated = release.measurements
-        if noisy is not None:
+        noisy, stated = None, known.measurements
+        if before is not None:
+            noisy = _with_noise_of(known.prior, before)
             stated = restate(self.passes, [noisy], measurements=stated)
         less, _ = self._learn_curve(
-            release,
             replace(known, learned=(), measurements=stated),
             hyperprior=replace(hyperprior, noise_variance=False),
             average=average,
@@ -234,7 +229,6 @@ class RowLearning:
 
     def _learn_curve(
         self,
-        release: Release,
         known: Release,
         *,
         hyperprior: Hyperprior,
@@ -246,47 +240,32 @@ class RowLearning:
 
         Parameters
         ----------
-        release : Release
-            With sums under the declared prior alone.
         known : Release
-            With what was learned before the last answers, and sums under that, too.
+            With what was learned before the last answers; with sums under that, and under the
+            declared prior.
         hyperprior : Hyperprior
         average : bool
         noisy : ExactPrior or SparsePrior or None
-            With the noise of outputs, if that is known.
+            With the noise of outputs, if that is known; there are sums under it.
         tails : sequence of float
             Degrees of freedom of weak priors that are tried after several stages.
         """
-        prior, bounds = release.prior, release.measurements[0].question
+        prior, bounds = known.prior, known.measurements[0].question
         assert isinstance(prior, SparsePrior)
         assert isinstance(bounds, OutputBounds)
-        # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
-        first = release.measurements[0].strategy
-        assert isinstance(first, StreamedStrategy)
-        located = stages_of(release.measurements, self.number)
-        trends: list[Array] = []
-        if prior.trend is not None:
-            trends = [one.strategy.trend_answers(prior) for one in located]
-        scatter, found = None, []
-        if noisy is not None:
-            assert isinstance(noisy, SparsePrior)
-            scatter = noisy.scatter
+        located = stages_of(known.measurements, self.number)
         # Where noise was asked, the bands are narrow: how answers depend on outputs is told by what
         # was known when they were chosen.
         told = prior if noisy is None else noisy
+        assert isinstance(told, SparsePrior)
         gathered, cells = self._gather(known, told)
+        trends: list[Array] = []
+        if prior.trend is not None:
+            trends = [one.strategy.trend_answers(prior) for one in located]
         slow = not has_adjoint(prior.kernel)
+        found = []
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
-            coarse = (
-                on_inducing(declared, first.prior.inducing)
-                if slow
-                else ExactPrior(
-                    kernel=declared.kernel,
-                    noise_variance=declared.noise_variance,
-                    mean=declared.mean,
-                    trend=declared.trend,
-                )
-            )
+            assert isinstance(declared, SparsePrior)
             answers = gather_sums(
                 list(zip(gathered.stages, located, strict=True)),
                 mean=told.mean,
@@ -296,8 +275,7 @@ class RowLearning:
                 trends=trends,
                 detrended=declared.trend is not None,
             )
-            # Rows are moved to points in learning: how noise differs between them comes after.
-            other = declared if scatter is None else replace(declared, scatter=scatter)
+            coarse = _first_inducing(declared, known) if slow else _exact(declared)
             maxima: list[tuple[WeightedPrior, ...]] = []
             # What one stage tells is too little to go by that is far from what was declared.
             for each in tails if len(located) > 1 else (np.inf,):
@@ -311,6 +289,9 @@ class RowLearning:
                 )
                 if not any(_near(learned, one) for one in maxima):
                     maxima.append(learned)
+            # Rows are moved to points in learning: how noise differs between them comes after.
+            same = declared.scatter is told.scatter
+            other = declared if same else replace(declared, scatter=told.scatter)
             placed = [
                 tuple(
                     replace(
@@ -549,6 +530,23 @@ def _with_values(prior: ExactPrior | SparsePrior, learned: ExactPrior | SparsePr
         noise_variance=learned.noise_variance,
         mean=learned.mean,
     )
+
+
+def _exact(prior: SparsePrior) -> ExactPrior:
+    """Return the prior without inducing inputs: of few cells, none are needed."""
+    return ExactPrior(
+        kernel=prior.kernel, noise_variance=prior.noise_variance, mean=prior.mean, trend=prior.trend
+    )
+
+
+def _first_inducing(prior: SparsePrior, release: Release) -> SparsePrior:
+    """Return a prior on the inducing inputs of the first stage.
+
+    Those that were chosen for a kernel do not serve to learn another, and are more.
+    """
+    first = release.measurements[0].strategy
+    assert isinstance(first, StreamedStrategy)
+    return on_inducing(prior, first.prior.inducing)
 
 
 def on_inducing(prior: ExactPrior | SparsePrior, inducing: Array) -> SparsePrior:
