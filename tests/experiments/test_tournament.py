@@ -467,3 +467,25 @@ def test_what_docs_say_of_who_is_ahead_is_what_marks_show():
     with_delta = {place for place in not_behind("RMSE less ours, δ = 1/N²") if place[1] != "0.1"}
     assert with_delta == {(rival, "0.3") for rival in histograms}
     assert {epsilon for _, epsilon in not_behind("CRPS less ours, δ = 1/N²")} == {"0.1"}
+
+
+def test_what_docs_say_of_classes_is_what_marks_show():
+    """In "What came out" of docs/tournament.md."""
+    shown = Kept.read("tournament").tables
+    tables = {each.title.partition(":")[0]: each.rows for each in shown}
+    rivals = {"labels told at random", "LP-2ST", "noisy votes in cells"}
+    for budget in ("no δ", "δ = 1/N²"):
+        table = tables[f"log loss less ours, {budget}"]
+        assert {row[0] for row in table} == rivals
+        for row in table:
+            assert all("▲" in cell for cell in row[1:4])
+            if row[0] == "LP-2ST":
+                assert not {"▲", "▼"} & set(row[4])
+        wrong = {row[0]: row[4] for row in tables[f"share told wrongly less ours, {budget}"]}
+        assert {name for name, cell in wrong.items() if "▼" in cell} == {"labels told at random"}
+    # Of log loss without δ, noisy votes are the next best up to ε = 1.
+    _, *columns = zip(*tables["log loss, no δ"], strict=True)
+    names = [row[0] for row in tables["log loss, no δ"]]
+    for column in columns[:3]:
+        by_name = dict(zip(names, map(float, column), strict=True))
+        assert min(rivals, key=lambda name: by_name[name]) == "noisy votes in cells"
