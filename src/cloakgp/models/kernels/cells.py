@@ -139,11 +139,13 @@ def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
     return _Stationary(kernel, cells) if cells.variances.any() else _AtMeans(kernel, cells)
 
 
-class _Sum(CellKernel):
-    def __init__(self, kernel: Sum, cells: InputCells) -> None:
+class _OfTwo(CellKernel):
+    def __init__(self, kernel: Sum | Product, cells: InputCells) -> None:
         super().__init__(kernel, cells)
         self.parts = between_cells(kernel.k1, cells), between_cells(kernel.k2, cells)
 
+
+class _Sum(_OfTwo):
     @cached_property
     def matrix(self) -> Array:
         first, second = self.parts
@@ -161,11 +163,7 @@ class _Sum(CellKernel):
         return np.concatenate([part.pull_back_variances(weights) for part in self.parts])
 
 
-class _Product(CellKernel):
-    def __init__(self, kernel: Product, cells: InputCells) -> None:
-        super().__init__(kernel, cells)
-        self.parts = between_cells(kernel.k1, cells), between_cells(kernel.k2, cells)
-
+class _Product(_OfTwo):
     @cached_property
     def matrix(self) -> Array:
         first, second = self.parts
