@@ -45,7 +45,7 @@ from cloakgp.release.hyperparameters.noise import (
 )
 from cloakgp.release.hyperparameters.scatter import with_noise_in_strata
 from cloakgp.release.posterior.clipped import expected_spread, log_evidence, spread_log_density
-from cloakgp.release.posterior.clipped_sums import gather_cells
+from cloakgp.release.posterior.clipped_sums import gather_cells, restate
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 
@@ -325,8 +325,11 @@ def test_cells_within_answers_are_as_many_as_is_stated():
 @pytest.mark.usefixtures("few_learning_cells", "no_second_thought")
 @pytest.mark.parametrize(("noise", "within"), [("laplace", True), ("gaussian", False)])
 def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkeypatch):
-    """So that the last stage asked whole cells; and what was learned before is what is kept."""
-    kinds, fallbacks = [], []
+    """So that the last stage asked whole cells; and what was learned before is what is kept.
+
+    Sums under that are there, and are not made anew.
+    """
+    kinds, fallbacks, restated = [], [], []
 
     def gathering(*given, cells, **named):
         kinds.append(type(cells))
@@ -341,8 +344,13 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
         fallbacks.append(declared.prior)
         return confirmed(learned, declared=declared, log_evidence=log_evidence)
 
+    def restating(passes, priors, *, measurements):
+        restated.append(list(priors))
+        return restate(passes, priors, measurements=measurements)
+
     monkeypatch.setattr("cloakgp.fitting.row_learning.gather_cells", gathering)
     monkeypatch.setattr("cloakgp.fitting.row_learning.confirmed", confirming)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.restate", restating)
     X = np.random.default_rng(0).uniform(0, 10, size=(12_000, 2))
     y = 50 + 20 * np.sin(X[:, 0]) + 5 * np.random.default_rng(1).normal(size=len(X))
     model = DPGPRegressor(
@@ -356,6 +364,9 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
     declared = [prior.kernel == release.prior.kernel for prior in fallbacks]
     assert declared == [True, True, *[False] * (stages - 1)]
     assert stages > 1
+    for before in fallbacks[2:]:
+        # Once, when it was learned.
+        assert sum(prior is before for priors in restated for prior in priors) <= 1
 
 
 @pytest.mark.usefixtures("any_evidence")
