@@ -422,10 +422,10 @@ class DPGPRegressor(
         --------
         >>> import numpy as np
         >>> from cloakgp.data import ArrayRows
-        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> X = np.linspace(0, 10, 1000)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
-        5000
+        1000
         """
         if predicts(self.public_prediction):
             refuse("public models in passes")
