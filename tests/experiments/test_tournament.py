@@ -489,3 +489,21 @@ def test_what_docs_say_of_classes_is_what_marks_show():
     for column in columns[:3]:
         by_name = dict(zip(names, map(float, column), strict=True))
         assert min(rivals, key=lambda name: by_name[name]) == "noisy votes in cells"
+
+
+def test_docs_say_how_many_splits_there_are():
+    """In docs/tournament.md and docs/evidence.md."""
+    titles = [each.title for each in Kept.read("tournament").tables]
+    splits = []
+    for first in ("RMSE, no δ: ", "log loss, no δ: "):
+        [title] = [one for one in titles if one.startswith(first)]
+        words = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven"), start=1))
+        splits.append(words[int(title.split(", ")[-1].split()[0])])
+    numbers, classes = splits
+    page, evidence = (
+        (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("tournament", "evidence")
+    )
+    said = f"{numbers.capitalize()} splits of each table of numbers and {classes} of classes"
+    assert said in page
+    assert f"{classes} or {numbers} splits with one draw of each table" in evidence

@@ -25,17 +25,8 @@ from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.models.prediction import alternatives
 from cloakgp.models.summary import Summary
 from cloakgp.privacy import OutputBounds
-from cloakgp.release import (
-    Hyperprior,
-    Measurement,
-    Release,
-    StreamedStrategy,
-    WeightedPrior,
-)
-from cloakgp.release.bands import (
-    RowScatter,
-    RowSpread,
-)
+from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
+from cloakgp.release.bands import RowScatter, RowSpread
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.hyperprior import DEGREES_IN_PASSES
 from cloakgp.release.hyperparameters.learning import (
@@ -121,13 +112,7 @@ class RowLearning:
             return SLOW_LEARNING_CELLS
         return min(LEARNING_CELLS, LEARNING_CELLS_AN_INPUT * len(self.summary.units))
 
-    def learn(
-        self,
-        release: Release,
-        *,
-        hyperprior: Hyperprior | None,
-        average: bool,
-    ) -> Release:
+    def learn(self, release: Release, *, hyperprior: Hyperprior | None, average: bool) -> Release:
         """Return a release with hyperparameters fitted to its answers, in more passes if they move.
 
         Values under which the answers have no covariance that float64 can hold are set aside.

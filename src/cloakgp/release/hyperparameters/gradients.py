@@ -20,11 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
-from cloakgp.models.kernels.cells import (
-    CellKernel,
-    InputCells,
-    between_cells,
-)
+from cloakgp.models.kernels.cells import CellKernel, InputCells, between_cells
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
 from cloakgp.utils.arrays import Array
