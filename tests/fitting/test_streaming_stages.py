@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, P
 from cloakgp.fitting.passes import RowTable
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
 from cloakgp.fitting.row_learning import (
+    FEWER_CELLS,
     LEARNING_CELLS,
     LEARNING_CELLS_AN_INPUT,
     REFUTED,
@@ -287,6 +289,8 @@ def test_answers_in_bands_are_learned_from_as_answers_about_kept_rows(tables, mo
 
     monkeypatch.setattr("cloakgp.fitting.row_learning.gather_sums", spy)
     release = model_of(X, learn="map", mean=None).fit_rows(rows_of(X), X[::7]).release_
+    # After each, those at larger cells, where the search starts.
+    seen = seen[::2]
     assert [len(each.values) for each in seen] == list(
         np.cumsum([one.strategy.n_answers for one in release.measurements])
     )
@@ -314,12 +318,42 @@ def test_far_values_are_learned_of_several_stages_alone(tables, monkeypatch):
     assert degrees == [np.inf, 4.0, np.inf, 4.0, np.inf]
 
 
-def test_cells_within_answers_are_as_many_as_is_stated():
+def test_cells_are_as_many_as_is_stated():
     """In docs/default-prior.md."""
     page = (Path(__file__).parents[2] / "docs" / "default-prior.md").read_text(encoding="utf-8")
-    assert f"{LEARNING_CELLS:,} of them or at least two in each" in page
+    assert "at least two in each" in page
     assert FEWEST_IN_ANSWER == 2
-    assert f"elsewhere there are as many k-means cells, or {LEARNING_CELLS_AN_INPUT} where" in page
+    assert f"There are {LEARNING_CELLS:,}, or {LEARNING_CELLS_AN_INPUT} of\none input" in page
+    assert "with four times fewer cells" in page
+    assert FEWER_CELLS == 4
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_search_starts_at_larger_cells_of_the_same_rows(noise, monkeypatch):
+    """With the same sums and answers; what counts is a maximum with all cells."""
+    monkeypatch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS_AN_INPUT", 160)
+    X = np.random.default_rng(0).uniform(0, 10, size=(800, 1))
+    y = 50 + 20 * np.sin(X[:, 0])
+    seen = []
+
+    def spy(prior, answers, *, coarse, **named):
+        found = learn_numbers(prior, answers, coarse=coarse, **named)
+        seen.append((answers, coarse, found, learn_numbers(prior, answers, **named)))
+        return found
+
+    monkeypatch.setattr("cloakgp.fitting.row_learning.learn_numbers", spy)
+    DPGPRegressor(
+        bounds=(0, 100), epsilon=1.0, delta=1e-7, noise=noise, inducing=20, insecure_seed=3
+    ).fit_rows(ArrayRows(X, y, jobs=1))
+    for answers, coarse, found, expected in seen:
+        assert len(answers.points) > 120
+        assert len(coarse.points) <= 160 // FEWER_CELLS
+        np.testing.assert_allclose(coarse.values, answers.values, rtol=1e-12)
+        np.testing.assert_allclose(coarse.sums, answers.sums, rtol=1e-9, atol=1e-12)
+        for each in ("kernel.theta", "mean"):
+            got, wanted = (attrgetter(each)(one[0].prior) for one in (found, expected))
+            np.testing.assert_allclose(got, wanted, rtol=1e-2, atol=1e-2)
+    assert len(seen) > 2
 
 
 @pytest.mark.usefixtures("few_learning_cells", "no_second_thought")

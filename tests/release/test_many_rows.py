@@ -303,7 +303,7 @@ def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
     found = gather_cells(
         rows, prior, measurements=release.measurements[:1], table=0, cells=cells, origin=origin
     )
-    inputs = found.inputs(origin)
+    inputs = found.inputs
     np.testing.assert_allclose(inputs.means, cells.centres, atol=1e-12)
     return [
         NumbersObjective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())

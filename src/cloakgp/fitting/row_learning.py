@@ -20,7 +20,6 @@ from cloakgp.data import InputRows
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
-from cloakgp.models.kernels.cells import InputCells
 from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.models.prediction import alternatives
 from cloakgp.models.summary import Summary
@@ -66,6 +65,8 @@ LEARNING_CELLS = 1000
 LEARNING_CELLS_AN_INPUT = 500
 # Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
 SLOW_LEARNING_CELLS = 400
+# The search for hyperparameters starts at cells that are so many times fewer.
+FEWER_CELLS = 4
 # Rows by which cells within answers are chosen.
 PLACED_ROWS = 2**14
 # By how much logarithms of hyperparameters of two maxima may differ that are one.
@@ -243,7 +244,7 @@ class RowLearning:
         # was known when they were chosen.
         told = prior if noisy is None else noisy
         assert isinstance(told, SparsePrior)
-        gathered, cells = self._gather(known, told)
+        gathered = self._gather(known, told)
         trends: list[Array] = []
         if prior.trend is not None:
             trends = [one.strategy.trend_answers(prior) for one in located]
@@ -251,26 +252,30 @@ class RowLearning:
         found = []
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
             assert isinstance(declared, SparsePrior)
-            answers = gather_sums(
-                list(zip(gathered.stages, located, strict=True)),
-                mean=told.mean,
-                points=cells.means,
-                counts=gathered.counts,
-                variances=None if slow else cells.variances,
-                trends=trends,
-                detrended=declared.trend is not None,
+            answers, fewer = (
+                gather_sums(
+                    list(zip(cells.stages, located, strict=True)),
+                    mean=told.mean,
+                    points=cells.inputs.means,
+                    counts=cells.counts,
+                    variances=None if slow else cells.inputs.variances,
+                    trends=trends,
+                    detrended=declared.trend is not None,
+                )
+                for cells in gathered
             )
-            coarse = _first_inducing(declared, known) if slow else _exact(declared)
+            alone = _first_inducing(declared, known) if slow else _exact(declared)
             maxima: list[tuple[WeightedPrior, ...]] = []
             # What one stage tells is too little to go by that is far from what was declared.
             for each in tails if len(located) > 1 else (np.inf,):
                 learned = learn_numbers(
-                    coarse,
+                    alone,
                     answers,
                     bounds=(bounds.lo, bounds.hi),
                     hyperprior=hyperprior,
                     average=average,
                     degrees=each,
+                    coarse=fewer,
                 )
                 if not any(_near(learned, one) for one in maxima):
                     maxima.append(learned)
@@ -281,7 +286,7 @@ class RowLearning:
                 tuple(
                     replace(
                         one,
-                        prior=other if one.prior is coarse else _with_values(other, one.prior),
+                        prior=other if one.prior is alone else _with_values(other, one.prior),
                     )
                     for one in learned
                 )
@@ -335,8 +340,8 @@ class RowLearning:
         kept = [prior, *other_priors(learned, prior)]
         return learned, tuple(under_these(one, kept) for one in stated)
 
-    def _gather(self, release: Release, prior: SparsePrior) -> tuple[GatheredCells, InputCells]:
-        """Return what was asked of the rows of cells, and their inputs, in a pass.
+    def _gather(self, release: Release, prior: SparsePrior) -> tuple[GatheredCells, GatheredCells]:
+        """Return what was asked of the rows of cells, and of fewer, in a pass.
 
         Within the answers of the last stage where each row is in one: what it asked is then asked
         of whole cells. (Not of several outputs, which would be mixed in these.)
@@ -357,19 +362,18 @@ class RowLearning:
             sample = self.summary.sample[:PLACED_ROWS]
             asked = last.strategy.columns(last.question).summable_columns(sample)
             assert isinstance(asked, sparse.csr_array)
-            cells = CellsOfAnswers.of(sample, asked, units=self.summary.units, most=LEARNING_CELLS)
+            cells = CellsOfAnswers.of(sample, asked, units=self.summary.units, most=most)
         else:
             cells = self.cells_for(prior.kernel)
-        origin = self.summary.sample.mean(axis=0)
         found = gather_cells(
             self.passes,
             prior,
             measurements=release.measurements,
             table=self.number,
             cells=cells,
-            origin=origin,
+            origin=self.summary.sample.mean(axis=0),
         )
-        return found, found.inputs(origin)
+        return found, found.joined(cells.joined(most=most // FEWER_CELLS))
 
     def _spread_sample(self) -> InputRows | None:
         """Return some rows that tell how far outputs are expected to scatter; None for all.

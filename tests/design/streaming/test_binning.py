@@ -115,3 +115,25 @@ def test_cells_within_answers_are_two_at_least(rng):
     columns = sparse.csr_array((np.ones(40), (np.arange(40) % 4, np.arange(40))), shape=(4, 40))
     found = CellsOfAnswers.of(X, columns, units=np.ones(1), most=3)
     assert len(found.cells.centres) == 8
+
+
+def test_cells_are_joined_within_answers(rng):
+    """Near ones of the same answer, as many as are allowed, or one for each answer."""
+    X = rng.normal(size=(400, 2))
+    columns = sparse.csr_array(
+        (np.ones(400), (rng.integers(4, size=400), np.arange(400))), shape=(4, 400)
+    )
+    cells = CellsOfAnswers.of(X, columns, units=np.ones(2), most=80)
+    answers = cells.cells.centres[:, 2]
+    for most, count in ((20, 20), (3, 4), (1_000, len(answers))):
+        places = cells.joined(most=most)
+        assert sorted(set(places)) == list(range(count))
+        for place in range(count):
+            assert len(set(answers[places == place])) == 1
+
+
+def test_cells_are_joined_with_those_near_them():
+    centres = np.array([[0.0, 0.0], [1.0, 9.0], [0.1, 0.0], [1.1, 9.0]])
+    cells = Partition(centres=centres, units=np.array([1.0, 100.0]))
+    places = cells.joined(most=2)
+    assert places[0] == places[2] != places[1] == places[3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -63,6 +65,41 @@ def test_the_better_of_two_maxima_is_found():
 
     [(best, _)] = posterior_points(objective, size=1, average=False)
     assert best[0] == pytest.approx(2.0, abs=1e-3)
+
+
+def test_a_search_starts_where_a_cheaper_one_ends():
+    """At the hill that is the highest there, and on to its top here."""
+    starts = []
+
+    def hills(position, *, top, height):
+        x = position[0]
+        logs = np.array([-8 * (x - top) ** 2, np.log(height) - 8 * (x + 1) ** 2])
+        slope = 16 * special.softmax(logs) @ [x - top, x + 1]
+        return -float(special.logsumexp(logs)), np.array([slope])
+
+    def objective(position):
+        starts.append(position[0])
+        return hills(position, top=2.0, height=0.3)
+
+    for height, best in ((0.3, 2.0), (3.0, -1.0)):
+        starts.clear()
+        coarse = partial(hills, top=1.8, height=height)
+        found = posterior_maximum(objective, size=1, coarse=coarse)
+        assert found[0] == pytest.approx(best, abs=1e-3)
+        assert starts[0] == pytest.approx(1.8 if best == 2.0 else -1.0, abs=1e-3)
+    [(best, _)] = posterior_points(
+        objective, size=1, average=False, coarse=partial(hills, top=1.8, height=0.3)
+    )
+    assert best[0] == pytest.approx(2.0, abs=1e-3)
+
+
+def test_a_cheaper_search_that_is_impossible_leaves_the_declared_start():
+    def impossible(position):  # noqa: ARG001
+        raise np.linalg.LinAlgError
+
+    near = quadratic(np.full(2, 2.0), np.eye(2))
+    [(best, _)] = posterior_points(near, size=2, average=False, coarse=impossible)
+    np.testing.assert_allclose(best, 2.0, atol=1e-6)
 
 
 def test_the_search_ends_somewhere():

@@ -89,6 +89,17 @@ class Partition:
         _, nearest = self._tree.query(X[:, : len(self.units)] / self.units)
         return np.asarray(nearest, dtype=np.intp)
 
+    def joined(self, *, most: int) -> NDArray[np.intp]:
+        """Return in which of a limited number of larger cells each of these lies, shape (n,).
+
+        Parameters
+        ----------
+        most : int
+        """
+        with threadpool_limits(limits=1):
+            _, places = cluster_rows(self.centres, most=most, units=self.units, steps=KMEANS_STEPS)
+        return places
+
 
 # The scale of the number of an answer beside inputs: no cell holds rows of two.
 ANSWERS_APART = 1e-6
@@ -136,17 +147,27 @@ class CellsOfAnswers:
         """
         answers = _answers_of(columns)
         each = max(most // columns.shape[0], FEWEST_IN_ANSWER)
-        centres = []
-        # Of few rows each: a second thread would wait longer than it works.
-        with threadpool_limits(limits=1):
-            for answer in np.unique(answers):
-                found, _ = cluster_rows(
-                    X[answers == answer], most=each, units=units, steps=KMEANS_STEPS
-                )
-                centres.append(np.column_stack([found, np.full(len(found), answer)]))
+        centres, places = _cluster_within(answers, X, most=each, units=units)
+        numbers = np.empty(len(centres))
+        numbers[places] = answers
         return cls(
-            Partition(centres=np.vstack(centres), units=np.append(units, ANSWERS_APART)),
+            Partition(
+                centres=np.column_stack([centres, numbers]), units=np.append(units, ANSWERS_APART)
+            ),
         )
+
+    def joined(self, *, most: int) -> NDArray[np.intp]:
+        """Return in which of a limited number of larger cells each of these lies, shape (n,).
+
+        Parameters
+        ----------
+        most : int
+            But at least one for each answer.
+        """
+        answers, units = self.cells.centres[:, -1], self.cells.units[:-1]
+        each = max(most // len(np.unique(answers)), 1)
+        _, places = _cluster_within(answers, self.cells.centres[:, :-1], most=each, units=units)
+        return places
 
     def membership(self, X: Array, columns: Columns) -> sparse.csr_array:
         """Return the matrix of shape (n, rows) with a 1 where a row belongs to a cell.
@@ -159,6 +180,22 @@ class CellsOfAnswers:
         """
         inputs = X[:, : len(self.cells.units) - 1]
         return self.cells.membership(np.column_stack([inputs, _answers_of(columns)]))
+
+
+def _cluster_within(
+    answers: NDArray[np.generic], X: Array, *, most: int, units: Array
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return centres of the rows of each answer, and to which of them each row belongs."""
+    centres, places, count = [], np.empty(len(X), dtype=np.intp), 0
+    # Of few rows each: a second thread would wait longer than it works.
+    with threadpool_limits(limits=1):
+        for answer in np.unique(answers):
+            inside = answers == answer
+            found, nearest = cluster_rows(X[inside], most=most, units=units, steps=KMEANS_STEPS)
+            places[inside] = count + nearest
+            centres.append(found)
+            count += len(found)
+    return np.vstack(centres), places
 
 
 def _answers_of(columns: Columns) -> NDArray[np.intp]:

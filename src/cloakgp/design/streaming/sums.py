@@ -145,6 +145,16 @@ class AskedOfCells:
             clipped=_merged(self.clipped, other.clipped),
         )
 
+    def joined(self, cells: sparse.csr_array) -> AskedOfCells:
+        """Return the sums over larger cells.
+
+        Parameters
+        ----------
+        cells : sparse array of shape (m, n)
+            With a 1 where one of these is part of one of those.
+        """
+        return replace(self, questions=(cells @ self.questions.T).T, squares=cells @ self.squares)
+
 
 def _merged(mine: ClippedSums | None, theirs: ClippedSums | None) -> ClippedSums | None:
     return None if mine is None or theirs is None else mine.merge(theirs)

@@ -28,7 +28,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from cloakgp.models.kernels.adjoint import blocks_of, pull_back, pull_back_diagonal
@@ -348,13 +347,13 @@ class _Gaussian:
     @cached_property
     def matrix(self) -> Array:
         """Shape (n, n)."""
-        found = cdist(self.means, self.means, "sqeuclidean")
-        found *= -0.5
-        np.exp(found, out=found)
-        scales = np.prod(1.0 + self.spread, axis=1) ** -0.25
-        found *= self.weight * scales
-        found *= scales[:, None]
-        return found
+        # The logarithm, in products: far cheaper than distances, and in few steps over the matrix.
+        own = 0.5 * (np.log(self.weight) - np.square(self.means).sum(axis=1))
+        own -= 0.25 * np.log1p(self.spread).sum(axis=1)
+        found: Array = self.means @ self.means.T
+        found += own
+        found += own[:, None]
+        return np.exp(found, out=found)
 
     def pull_back(self, weights: Array) -> Array:
         """Return Σ_cd b_cd ∂k_cd/∂log ℓ_i, shape (D,)."""

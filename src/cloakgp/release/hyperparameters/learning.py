@@ -291,6 +291,7 @@ def learn_numbers(
     hyperprior: Hyperprior,
     average: bool = False,
     degrees: float = np.inf,
+    coarse: LearningAnswers | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """As `learn`, from answers about numbers in the form that learning needs.
 
@@ -304,11 +305,19 @@ def learn_numbers(
     average : bool
     degrees : float
         Of freedom of the weak priors; infinitely many for normal ones.
+    coarse : LearningAnswers, optional
+        The same, at fewer points, where the search starts.
     """
+    objectives = [
+        NumbersObjective.of(prior, each, bounds=bounds, hyperprior=hyperprior, degrees=degrees)
+        for each in (answers, coarse)
+        if each is not None
+    ]
     return minimise(
-        NumbersObjective.of(prior, answers, bounds=bounds, hyperprior=hyperprior, degrees=degrees),
+        objectives[0],
         declared=WeightedPrior(prior=prior, likelihood=Numbers(), weight=1.0),
         average=average,
+        coarse=None if coarse is None else objectives[1],
     )
 
 
@@ -426,7 +435,11 @@ def linear_log_evidence(
 
 
 def minimise(
-    objective: Objective, *, declared: WeightedPrior, average: bool
+    objective: Objective,
+    *,
+    declared: WeightedPrior,
+    average: bool,
+    coarse: Objective | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return the minimum of an objective, or a few points that stand for its posterior.
 
@@ -436,12 +449,16 @@ def minimise(
     declared : WeightedPrior
         Returned if nothing is free.
     average : bool
+    coarse : Objective, optional
+        About the objective, and cheaper: its minimum is where the search starts.
     """
     if objective.size == 0:
         return (declared,)
     return tuple(
         objective.at(position, weight=weight)
-        for position, weight in posterior_points(objective, size=objective.size, average=average)
+        for position, weight in posterior_points(
+            objective, size=objective.size, average=average, coarse=coarse
+        )
     )
 
 

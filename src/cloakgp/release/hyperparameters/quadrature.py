@@ -34,7 +34,7 @@ IMPOSSIBLE = 1e30
 
 
 def posterior_points(
-    objective: Objective, *, size: int, average: bool
+    objective: Objective, *, size: int, average: bool, coarse: Objective | None = None
 ) -> list[tuple[Array, float]]:
     """Return points that represent a posterior, and their weights, which sum up to 1.
 
@@ -47,6 +47,8 @@ def posterior_points(
     average : bool
         Several points, rather than one: the maximum, if it is more probable than the origin by at
         least one nat, or else the origin.
+    coarse : callable, optional
+        About the objective, and cheaper: its maximum is where the search starts.
 
     Examples
     --------
@@ -58,7 +60,9 @@ def posterior_points(
     guarded = _guarded(objective)
     # Matrices of some hundred answers: a second thread would wait longer than it works.
     with suitable_threads(0.0):
-        best = posterior_maximum(guarded, size=size)
+        best = posterior_maximum(
+            guarded, size=size, coarse=None if coarse is None else _guarded(coarse)
+        )
         if average:
             return _points_around(guarded, best)
         origin = np.zeros(size)
@@ -78,7 +82,7 @@ def _guarded(objective: Objective) -> Objective:
     return guarded
 
 
-def posterior_maximum(objective: Objective, *, size: int) -> Array:
+def posterior_maximum(objective: Objective, *, size: int, coarse: Objective | None = None) -> Array:
     """Return the best of a few local maxima, the origin if none is possible.
 
     Parameters
@@ -86,7 +90,12 @@ def posterior_maximum(objective: Objective, *, size: int) -> Array:
     objective : callable
         As for `posterior_points`, with `IMPOSSIBLE` where it is not defined.
     size : int
+    coarse : callable, optional
+        With such maxima: the best of them is the only start of this search.
     """
+    starts = [np.full(size, start) for start in STARTS]
+    if coarse is not None:
+        starts = [posterior_maximum(coarse, size=size)]
     found: list[optimize.OptimizeResult] = []
 
     def watch(intermediate_result: optimize.OptimizeResult) -> None:
@@ -94,11 +103,11 @@ def posterior_maximum(objective: Objective, *, size: int) -> Array:
         if any(np.abs(reached.x - one.x).max() < NEAR and reached.fun >= one.fun for one in found):
             raise StopIteration
 
-    for start in STARTS:
+    for start in starts:
         found.append(
             optimize.minimize(
                 objective,
-                np.full(size, start),
+                start,
                 jac=True,
                 method="L-BFGS-B",
                 callback=watch,

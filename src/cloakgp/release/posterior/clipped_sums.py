@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.sums import (
@@ -104,12 +106,14 @@ class GatheredCells:
         Rows of each cell.
     totals, squares : arrays of shape (n, D)
         Of their inputs, less a public origin.
+    origin : array of shape (D,)
     """
 
     stages: tuple[AskedOfCells, ...]
     counts: Array
     totals: Array
     squares: Array
+    origin: Array
 
     def merge(self, other: GatheredCells) -> GatheredCells:
         """Return the sums over the rows of both."""
@@ -119,19 +123,34 @@ class GatheredCells:
             counts=self.counts + other.counts,
             totals=self.totals + other.totals,
             squares=self.squares + other.squares,
+            origin=self.origin,
         )
 
-    def inputs(self, origin: Array) -> InputCells:
-        """Return means and variances of inputs; the origin in cells without a row.
+    def joined(self, places: NDArray[np.intp]) -> GatheredCells:
+        """Return the sums over larger cells.
 
         Parameters
         ----------
-        origin : array of shape (D,)
+        places : array of int, shape (n,)
+            Of which of them each of these is part.
         """
+        count = len(places)
+        cells: sparse.csr_array = sparse.csr_array((np.ones(count), (places, np.arange(count))))
+        return GatheredCells(
+            stages=tuple(one.joined(cells) for one in self.stages),
+            counts=cells @ self.counts,
+            totals=cells @ self.totals,
+            squares=cells @ self.squares,
+            origin=self.origin,
+        )
+
+    @property
+    def inputs(self) -> InputCells:
+        """Means and variances of inputs; the origin in cells without a row."""
         counts = np.maximum(self.counts, 1.0)[:, None]
         means = self.totals / counts
         variances = np.maximum(self.squares / counts - np.square(means), 0.0)
-        return InputCells(means=origin + means, variances=variances)
+        return InputCells(means=self.origin + means, variances=variances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +185,7 @@ class _Gathering:
             counts=np.asarray(membership.sum(axis=1), dtype=np.float64),
             totals=membership @ inputs,
             squares=membership @ np.square(inputs),
+            origin=self.origin,
         )
 
 
