@@ -17,6 +17,8 @@ Tick = Callable[[], None]
 
 # Between two lines.
 SECONDS = 20.0
+# A step that took less was kept from before: it does not tell how long others take.
+KEPT = 0.01
 
 
 def no_tick() -> None:
@@ -79,12 +81,16 @@ class Lines:
 
     def __init__(self, what: str, *, steps: int, seconds: float = SECONDS) -> None:
         self.what, self.steps, self.seconds = what, steps, seconds
-        self.done, self.started = 0, time.monotonic()
+        self.done, self.worked, self.started = 0, 0, time.monotonic()
+        self._last = self.started
         self._ended = threading.Event()
 
     def tick(self) -> None:
         """Count a step."""
+        now = time.monotonic()
         self.done += 1
+        self.worked += now - self._last >= KEPT
+        self._last = now
 
     def line(self) -> str:
         """Return how far it is, in words.
@@ -96,9 +102,9 @@ class Lines:
         """
         took = time.monotonic() - self.started
         said = f"{self.what}: {self.done} of {self.steps}, {took:.0f} s"
-        if not self.done:
+        if not self.worked:
             return said
-        left = took * max(self.steps - self.done, 0) / self.done
+        left = took * max(self.steps - self.done, 0) / self.worked
         return f"{said}, some {left:.0f} s left"
 
     @contextmanager
