@@ -502,12 +502,16 @@ def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monk
     model = model_of(
         X, learn="map", mean=None, noise_variance=None, epsilon=30.0, stages=TWO_WITHOUT_BANDS
     )
-    for most, fewest in ((600, 1), (200, 300), (200, 10)):
+    for most, fewest, together in ((600, 1, 2**24), (600, 1, 1), (200, 300, 2**24), (200, 10, 1)):
         monkeypatch.setattr("cloakgp.fitting.row_learning.SPREAD_ROWS", most)
         monkeypatch.setattr("cloakgp.fitting.row_learning.FEWEST_SAMPLED", fewest)
+        # Sums under all values of the noise, or under one after the other.
+        monkeypatch.setattr("cloakgp.fitting.row_learning.MOST_SUMMED", together)
         model.fit_rows(rows_of(X, chunk_rows=100), X[::60])
-    every, too_few, sampled = seen
+    every, apart, too_few, sampled = seen
     np.testing.assert_array_equal(too_few.expected, every.expected)
+    for name in ("evidence", "expected", "variance"):
+        np.testing.assert_allclose(getattr(apart, name), getattr(every, name), rtol=1e-9)
     assert np.ptp(sampled.expected - every.expected) > 0
     sizes = every.expected.max(axis=0)
     np.testing.assert_allclose(sampled.expected / sizes, every.expected / sizes, atol=0.02)

@@ -76,6 +76,8 @@ REFUTED = 3.0
 # Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
 # may be off by moves the noise that is learned by less than a hundredth.
 SPREAD_ROWS, FEWEST_SAMPLED = 2**14, 100
+# Numbers in sums under several priors that are made in the same passes.
+MOST_SUMMED = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,36 +465,60 @@ def _answers_by_noise(
 ) -> AnswersByNoise:
     """Return what is expected of the last answer, and how probable others are, by the noise."""
     main, declared = weightiest(priors).prior, release.prior
+    assert isinstance(main, SparsePrior)
     assert isinstance(declared, SparsePrior)
     *known, last = release.measurements
-    strategy = last.strategy
+    strategy, spread = last.strategy, last.question
     assert isinstance(strategy, StreamedStrategy)
-    assert isinstance(last.question, RowSpread)
+    assert isinstance(spread, RowSpread)
+    answered = [under_alone(one, declared) for one in known]
+
+    def expect(some: Sequence[SparsePrior]) -> tuple[list[float], Array, Array]:
+        stated = restate(rows, some, measurements=answered)
+        over = partial(
+            sum_spread,
+            priors=some,
+            columns=strategy.columns(spread),
+            spread=spread,
+            known=stated,
+            table=strategy.table,
+        )
+        sums = over(rows if sample is None else sample)
+        if sample is not None:
+            enough = (sums.totals >= FEWEST_SAMPLED).all()
+            sums = sums.over_all(strategy.row_totals) if enough else over(rows)
+        evidence = [linear_log_evidence(one, stated) for one in some]
+        return evidence, sums.expected, sums.scatter
+
     candidates = []
     for position in positions.tolist():
         candidate = scaled_noise(main, position)
         assert isinstance(candidate, SparsePrior)
         candidates.append(candidate)
-    stated = restate(rows, candidates, measurements=[under_alone(one, declared) for one in known])
-    expect = partial(
-        sum_spread,
-        priors=candidates,
-        columns=strategy.columns(last.question),
-        spread=last.question,
-        known=stated,
-        table=strategy.table,
-    )
-    sums = expect(rows if sample is None else sample)
-    if sample is not None:
-        enough = (sums.totals >= FEWEST_SAMPLED).all()
-        sums = sums.over_all(strategy.row_totals) if enough else expect(rows)
+    numbers = _numbers_summed(stages_of(known, strategy.table), inducing=len(main.inducing))
+    together = max(MOST_SUMMED // max(numbers, 1), 1)
+    parts = [
+        expect(candidates[start : start + together])
+        for start in range(0, len(candidates), together)
+    ]
+    evidence, expected, scatter = (np.concatenate(each) for each in zip(*parts, strict=True))
     return AnswersByNoise.at_all(
-        np.array([linear_log_evidence(one, stated) for one in candidates]),
+        evidence,
         positions=positions,
         values=last.answers.values[:, 0],
-        expected=sums.expected,
-        variance=sums.scatter + last.noise_sd**2,
+        expected=expected,
+        variance=scatter + last.noise_sd**2,
     )
+
+
+def _numbers_summed(stages: Sequence[Measurement], *, inducing: int) -> int:
+    """Return how many numbers the sums of stages are under one prior."""
+    numbers = before = 0
+    for count in (one.strategy.n_answers for one in stages):
+        # Features, noise and what clipping leaves, and what is shared with each stage before.
+        numbers += count * (inducing + 2 * count + before)
+        before += count
+    return numbers
 
 
 def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> bool:

@@ -46,7 +46,8 @@ def over_blocks_of(chunk: Chunk, work: Callable[[Array], PartOf]) -> PartOf:
         Called with the inputs of some rows.
     """
     starts = range(0, len(chunk.X), BLOCK_ROWS)
-    parts = [work(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
+    # Merged as they come: each may be large.
+    parts = (work(chunk.X[start : start + BLOCK_ROWS]) for start in starts)
     return reduce(lambda before, part: before.merge(part), parts)
 
 
