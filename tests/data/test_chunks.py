@@ -232,6 +232,16 @@ def test_no_blocks_are_no_rows(jobs):
         merge_in_order(Reader(0).blocks(), lambda *_: Path((), 0.0), jobs=jobs, report=ignore)
 
 
+@pytest.mark.parametrize(("jobs", "chunk_rows", "times"), [(2, 4, 1), (2, 10, 0), (1, 4, 0)])
+def test_what_threads_freed_goes_back_after_each_pass(
+    jobs, chunk_rows, times, gather_rows, monkeypatch
+):
+    returned = []
+    monkeypatch.setattr("cloakgp.data.chunks.return_freed_memory", lambda: returned.append(1))
+    gather_rows(ArrayRows(np.zeros((10, 1)), np.zeros(10), chunk_rows=chunk_rows, jobs=jobs))
+    assert len(returned) == times
+
+
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_watch_is_told_in_order_by_the_thread_that_asked(jobs, gather_rows):
     told = []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
 from cloakgp.utils import memory
-from cloakgp.utils.memory import free_memory, memory_budget
+from cloakgp.utils.memory import free_memory, memory_budget, return_freed_memory
 
 
 @pytest.fixture
@@ -56,3 +60,32 @@ def test_groups_of_the_older_kind(cgroups):
 def test_what_is_no_memory_is_refused(given):
     with pytest.raises(ValueError, match="positive number of gigabytes"):
         memory_budget(given)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"),
+    reason="another C library keeps nothing, or cannot be asked",
+)
+def test_freed_memory_goes_back_to_the_system():
+    """What a thread freed, in pieces between those that it kept; these stay as they were."""
+    process, kept = psutil.Process(), []
+
+    def work():
+        # Pieces that are too small to be mapped for themselves.
+        pieces = [np.ones(12_000) for _ in range(2_000)]
+        kept.extend(pieces[::100])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    before = process.memory_info().rss
+    assert return_freed_memory()
+    assert before - process.memory_info().rss > 100e6
+    assert all((piece == 1.0).all() for piece in kept)
+
+
+def test_other_systems_keep_what_they_keep(monkeypatch):
+    monkeypatch.setattr(memory.sys, "platform", "win32")
+    memory._trim.cache_clear()
+    assert not return_freed_memory()
+    memory._trim.cache_clear()

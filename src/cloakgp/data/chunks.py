@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cloakgp.columns.schema import Schema
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.memory import return_freed_memory
 from cloakgp.utils.passes import Chunk, PartOf
 from cloakgp.utils.threads import suitable_threads
 
@@ -212,7 +213,12 @@ class LocalRows(ABC):
         jobs = self.jobs
         if self.count is not None:
             jobs = min(jobs, -(-self.count // self.chunk_rows))
-        return merge_in_order(self._blocks(private=private), work, jobs=max(jobs, 1), report=report)
+        merged = merge_in_order(
+            self._blocks(private=private), work, jobs=max(jobs, 1), report=report
+        )
+        if jobs > 1:
+            return_freed_memory()
+        return merged
 
 
 @dataclass(frozen=True, eq=False)

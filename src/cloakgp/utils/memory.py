@@ -1,9 +1,13 @@
-"""Memory for a fit, from the free memory of this machine and its container."""
+"""Memory for a fit: what is free in this machine and its container, and what goes back to it."""
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -85,3 +89,31 @@ def _left_in(folder: Path, limit: str, used: str, reclaimable: str) -> float | N
         return max(most - taken + float(counts.get(reclaimable, 0)), 0.0)
     except (OSError, ValueError):
         return None
+
+
+def return_freed_memory() -> bool:
+    """Return memory that was freed to the system, where its allocator would keep it.
+
+    The GNU C library keeps for each thread what it freed, in pieces that the next pass over a table
+    hardly fits into: after many passes that is more than all that a fit uses (malloc_trim(3)).
+
+    Returns
+    -------
+    bool
+        Whether any went back.
+
+    Examples
+    --------
+    >>> return_freed_memory() in (True, False)
+    True
+    """
+    trim = _trim()
+    return trim is not None and bool(trim(0))
+
+
+@cache
+def _trim() -> Any:
+    """Return the function of the C library, or None where it has none."""
+    if sys.platform != "linux":
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
