@@ -16,22 +16,22 @@ def clock(monkeypatch):
     return now
 
 
+def take_steps(lines, clock, *, count, seconds):
+    for _ in range(count):
+        clock[0] += seconds
+        lines.tick()
+
+
 def test_what_is_left_goes_by_steps_that_were_not_kept_from_before(clock):
     lines = Lines("cells", steps=1_000)
-    for _ in range(900):
-        clock[0] += 0.001
-        lines.tick()
+    take_steps(lines, clock, count=900, seconds=0.001)
     assert lines.line() == "cells: 900 of 1000, 1 s"
-    for _ in range(10):
-        clock[0] += 6.0
-        lines.tick()
+    take_steps(lines, clock, count=10, seconds=6.0)
     # 90 steps, of six seconds and a little.
     assert lines.line() == "cells: 910 of 1000, 61 s, some 548 s left"
 
 
 def test_nothing_is_left_in_the_end(clock):
     lines = Lines("folds", steps=2)
-    for _ in range(2):
-        clock[0] += 3.0
-        lines.tick()
+    take_steps(lines, clock, count=2, seconds=3.0)
     assert lines.line() == "folds: 2 of 2, 6 s, some 0 s left"

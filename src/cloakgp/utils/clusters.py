@@ -1,9 +1,10 @@
-"""Clusters of rows: distinct ones, or k-means centres of many."""
+"""Clusters of rows: distinct ones, or k-means centres of many, and who belongs to them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cloakgp.utils.arrays import Array
 
@@ -58,3 +59,24 @@ def cluster_rows(
     clusters = KMeans(n_clusters=most, n_init=restarts, max_iter=steps, random_state=random_state)
     places = clusters.fit_predict(X / units).astype(np.intp)
     return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), places
+
+
+def membership_of(places: NDArray[np.intp], *, count: int | None = None) -> sparse.csr_array:
+    """Return the matrix of shape (n, N) with a 1 where a row belongs to a cluster.
+
+    Parameters
+    ----------
+    places : array of int, shape (N,)
+        To which of them each row belongs.
+    count : int, optional
+        n, if some may be empty.
+
+    Examples
+    --------
+    >>> membership_of(np.array([1, 0, 1])).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.]])
+    """
+    rows = len(places)
+    shape = None if count is None else (count, rows)
+    return sparse.csr_array((np.ones(rows), (places, np.arange(rows))), shape=shape)

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.rules import Columns, RowModel
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.clusters import cluster_rows
+from cloakgp.utils.clusters import cluster_rows, membership_of
 from cloakgp.utils.passes import Chunk, Passes
 
 
@@ -74,10 +74,7 @@ class Partition:
         ----------
         X : array of shape (rows, D), or with more columns, which are passed over
         """
-        rows = len(X)
-        return sparse.csr_array(
-            (np.ones(rows), (self.nearest(X), np.arange(rows))), shape=(len(self.centres), rows)
-        )
+        return membership_of(self.nearest(X), count=len(self.centres))
 
     def nearest(self, X: Array) -> NDArray[np.intp]:
         """Return which cell each row belongs to, shape (rows,).

@@ -19,12 +19,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.clusters import membership_of
 from cloakgp.utils.passes import Chunk, Passes
 
 # Columns that differ from the mean of their cell by less than this share are rounding.
@@ -149,10 +149,7 @@ class CellQuestions:
         sample = self.sample
         if sample is None:
             return self.questions
-        places = (sample.cells, np.arange(len(sample.X)))
-        membership: sparse.csr_array = sparse.csr_array(
-            (np.ones(len(sample.X)), places), shape=(len(self.counts), len(sample.X))
-        )
+        membership = membership_of(sample.cells, count=len(self.counts))
         sampled = (membership @ sample.columns.T).T
         return np.hstack([self.questions - sample.share * sampled, sample.share * sample.columns])
 
@@ -213,8 +210,7 @@ class CellQuestions:
         positions : array of int, shape (n,)
             To which of them each of these goes, from 0; none stays empty.
         """
-        cells = len(positions)
-        joined: sparse.csr_array = sparse.csr_array((np.ones(cells), (positions, np.arange(cells))))
+        joined = membership_of(positions)
         counts = joined @ self.counts
         return replace(
             self,

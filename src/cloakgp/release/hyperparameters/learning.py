@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -308,16 +309,12 @@ def learn_numbers(
     coarse : LearningAnswers, optional
         The same, at fewer points, where the search starts.
     """
-    objectives = [
-        NumbersObjective.of(prior, each, bounds=bounds, hyperprior=hyperprior, degrees=degrees)
-        for each in (answers, coarse)
-        if each is not None
-    ]
+    of = partial(NumbersObjective.of, prior, bounds=bounds, hyperprior=hyperprior, degrees=degrees)
     return minimise(
-        objectives[0],
+        of(answers),
         declared=WeightedPrior(prior=prior, likelihood=Numbers(), weight=1.0),
         average=average,
-        coarse=None if coarse is None else objectives[1],
+        coarse=None if coarse is None else of(coarse),
     )
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
 from cloakgp.design.streaming.sums import (
@@ -45,6 +45,7 @@ from cloakgp.release.posterior.row_stages import (
 from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.clusters import membership_of
 from cloakgp.utils.passes import Chunk, Passes
 
 
@@ -134,8 +135,7 @@ class GatheredCells:
         places : array of int, shape (n,)
             Of which of them each of these is part.
         """
-        count = len(places)
-        cells: sparse.csr_array = sparse.csr_array((np.ones(count), (places, np.arange(count))))
+        cells = membership_of(places)
         return GatheredCells(
             stages=tuple(one.joined(cells) for one in self.stages),
             counts=cells @ self.counts,
@@ -144,7 +144,7 @@ class GatheredCells:
             origin=self.origin,
         )
 
-    @property
+    @cached_property
     def inputs(self) -> InputCells:
         """Means and variances of inputs; the origin in cells without a row."""
         counts = np.maximum(self.counts, 1.0)[:, None]
