@@ -19,6 +19,7 @@ from cloakgp import Release
 from cloakgp.cli import app
 from cloakgp.columns import Category, Date, Place, schema_from_text
 from cloakgp.data.formats import format_of
+from cloakgp.release import StreamedStrategy
 
 SECRET = "777.125"
 
@@ -237,7 +238,7 @@ def test_advice_about_private_decimal_commas_holds(people):
 LACKING = "2 more rows have no private value, and are left out: that choice makes public"
 
 
-@pytest.mark.parametrize("copies", [1, 130], ids=["held", "in passes"])
+@pytest.mark.parametrize("copies", [1, 140], ids=["held", "in passes"])
 def test_rows_that_are_left_out_are_counted_and_told_before_and_after(people, copies):
     people.loc[[1, 2], "pay"] = np.nan
     many = pd.concat([people, *[people.drop([1, 2])] * (copies - 1)], ignore_index=True)
@@ -254,6 +255,8 @@ def test_rows_that_are_left_out_are_counted_and_told_before_and_after(people, co
     release = Release.load("pay.cloak")
     rows, lacking = 37 * copies, 1 * copies
     assert release.n_rows == rows
+    passes = [isinstance(one.strategy, StreamedStrategy) for one in release.measurements]
+    assert passes == [copies > 1]
     found = release.provenance
     assert (found.without_output, found.without_inputs) == (2, lacking)
     others = "1 more row lacks" if copies == 1 else f"{lacking} more rows lack"
@@ -289,6 +292,7 @@ def test_many_rows_are_encoded_alike(people):
     assert result.exit_code == 0, result.output
     release = Release.load("pay.cloak")
     assert release.n_rows == 130 * 39
+    assert isinstance(release.measurements[0].strategy, StreamedStrategy)
     kept = people.drop(index=3)
     assert np.isfinite(release.predict(kept)).all()
     assert np.isnan(release.predict(people)).nonzero()[0].tolist() == [3]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from threading import Barrier
+
+import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cloakgp.utils.threads import FEW_BLOCKS, SMALL_PASS, over_blocks, suitable_threads
+from cloakgp.utils.threads import FEW_BLOCKS, SMALL_PASS, each_of, over_blocks, suitable_threads
 
 
 def blas_threads():
@@ -56,4 +59,23 @@ def test_blocks_come_back_in_order_and_have_one_thread(rows):
     np.testing.assert_array_equal(np.concatenate(parts), X.ravel())
     many = len(parts) >= FEW_BLOCKS
     assert all(threads == ({1} if many else {2}) for threads in seen)
+    assert set(blas_threads().values()) == {2}
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_each_of_some_items_is_worked_on_with_one_thread_of_blas(count):
+    threads = each_of(lambda item: (item, set(blas_threads().values())), list(range(count)))
+    assert threads == [(item, {1}) for item in range(count)]
+    assert set(blas_threads().values()) == {2}
+
+
+@pytest.mark.skipif(joblib.cpu_count() < 2, reason="one processor works on one item at a time")
+def test_two_items_are_worked_on_at_once():
+    both = Barrier(2, timeout=60)
+    assert sorted(each_of(lambda _: both.wait(), ["one", "other"])) == [0, 1]
+
+
+def test_what_an_item_raises_comes_out():
+    with pytest.raises(ZeroDivisionError):
+        each_of(lambda item: 1 / item, [1, 0])
     assert set(blas_threads().values()) == {2}

@@ -290,7 +290,8 @@ class _Problem:
         for power in POWERS:
             gauges = None if self.gauges is None else self.gauges.sharper(power, start)
             problem = replace(problem, gauges=gauges)
-            point = problem.ascend(start, record, steps=STEPS)
+            # A bound takes as long as many steps here, and hardly ever closes the gap midway.
+            point = problem.ascend(start, record, steps=STEPS, certify=False)
             if record.finished():
                 break
             count = min(max(self.most_answers - len(start), 0), MORE_ANSWERS)
@@ -334,15 +335,23 @@ class _Problem:
         return replace(self, directions=np.ascontiguousarray(self.directions[:, kept]))
 
     def ascend(
-        self, start: Array, record: Record, *, steps: int, climbed: _Problem | None = None
+        self,
+        start: Array,
+        record: Record,
+        *,
+        steps: int,
+        certify: bool = True,
+        climbed: _Problem | None = None,
     ) -> Point:
-        """Run L-BFGS over the columns' directions, each normalised, and certify on the way.
+        """Run L-BFGS over the columns' directions, each normalised, and certify the optimum.
 
         Parameters
         ----------
         start : array of shape (k, N)
         record : Record
         steps : int
+        certify : bool
+            Whether to certify on the way, too, and to end as soon as that is enough.
         climbed : _Problem, optional
             To climb in place of this one, which certifies.
         """
@@ -357,17 +366,18 @@ class _Problem:
             across = self.across(point) / lengths
             return -point.explained / self.prior_variance, -across.ravel() / self.prior_variance
 
-        def noted(flat: Array) -> Point:
+        def noted(flat: Array, *, certify: bool) -> Point:
             free = flat.reshape(shape)
             point = self.evaluate(free / self.lengths(free))
-            record.note(point, excess=self.excess(point, gap=record.target))
+            excess = self.excess(point, gap=record.target) if certify else np.inf
+            record.note(point, excess=excess)
             return point
 
         def watch(intermediate_result: optimize.OptimizeResult) -> None:
             nonlocal done
             done += 1
             if done % CHECKED_EVERY == 0 and done < steps:
-                noted(intermediate_result.x)
+                noted(intermediate_result.x, certify=certify)
                 if record.finished():
                     raise StopIteration
 
@@ -379,7 +389,7 @@ class _Problem:
             callback=watch,
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
         )
-        return noted(result.x)
+        return noted(result.x, certify=True)
 
     def compress(self, record: Record, *, gap: float) -> BayesDesign:
         """Drop answers that ask nothing new, where the certificate allows it."""

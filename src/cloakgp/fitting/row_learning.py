@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import call
 
 import numpy as np
 from scipy import sparse
@@ -58,6 +59,7 @@ from cloakgp.release.posterior.mixture import weightiest
 from cloakgp.release.posterior.spread_sums import sum_spread
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Passes
+from cloakgp.utils.threads import each_of
 
 # Of the cells that kernels are learned at: twice as many within answers had the same maximum.
 LEARNING_CELLS = 1000
@@ -267,10 +269,10 @@ class RowLearning:
                 for cells in gathered
             )
             alone = _first_inducing(declared, known) if slow else _exact(declared)
-            maxima: list[tuple[WeightedPrior, ...]] = []
             # What one stage tells is too little to go by that is far from what was declared.
-            for each in tails if len(located) > 1 else (np.inf,):
-                learned = learn_numbers(
+            searches = [
+                partial(
+                    learn_numbers,
                     alone,
                     answers,
                     bounds=(bounds.lo, bounds.hi),
@@ -279,6 +281,10 @@ class RowLearning:
                     degrees=each,
                     coarse=fewer,
                 )
+                for each in (tails if len(located) > 1 else (np.inf,))
+            ]
+            maxima: list[tuple[WeightedPrior, ...]] = []
+            for learned in each_of(call, searches):
                 if not any(_near(learned, one) for one in maxima):
                     maxima.append(learned)
             # Rows are moved to points in learning: how noise differs between them comes after.

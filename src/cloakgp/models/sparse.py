@@ -13,7 +13,6 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas
 from sklearn.gaussian_process.kernels import Kernel
-from threadpoolctl import threadpool_limits
 
 from cloakgp.models.covariance import LowRankCovariance
 from cloakgp.models.evaluation import KernelBlocks
@@ -265,14 +264,14 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     """
     if count < 1:
         raise ValueError(f"the number of centres must be at least 1, got {count}")
-    # Its threads wait for each other on small tables: a hundred times slower on two cores.
-    with threadpool_limits(limits=1 if len(X) * count < SMALL_TABLE else None):
-        centres, places = cluster_rows(
-            X,
-            most=count,
-            restarts=KMEANS_RESTARTS if count <= FEW_CENTRES else 1,
-            random_state=random_state,
-        )
+    centres, places = cluster_rows(
+        X,
+        most=count,
+        restarts=KMEANS_RESTARTS if count <= FEW_CENTRES else 1,
+        random_state=random_state,
+        # They wait for each other on small tables: a hundred times slower on two cores.
+        threads=1 if len(X) * count < SMALL_TABLE else None,
+    )
     sizes = np.bincount(places, minlength=len(centres)).astype(np.float64)
     occupied = sizes > 0
     return centres[occupied], sizes[occupied]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from cloakgp.utils.arrays import Array
 
@@ -20,10 +21,9 @@ def cluster_rows(
     restarts: int = 1,
     steps: int = MOST_STEPS,
     random_state: int = 0,
+    threads: int | None = 1,
 ) -> tuple[Array, NDArray[np.intp]]:
     """Return distinct rows, or k-means centres of many, and to which of them each row belongs.
-
-    In threads, as many as there are: these wait for each other where tables are small.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ def cluster_rows(
         The most of each.
     random_state : int
         Of the starts.
+    threads : int or None
+        None for as many as there are: these wait for each other where tables are small.
 
     Returns
     -------
@@ -57,7 +59,8 @@ def cluster_rows(
     from sklearn.cluster import KMeans
 
     clusters = KMeans(n_clusters=most, n_init=restarts, max_iter=steps, random_state=random_state)
-    places = clusters.fit_predict(X / units).astype(np.intp)
+    with threadpool_limits(limits=threads):
+        places = clusters.fit_predict(X / units).astype(np.intp)
     return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), places
 
 

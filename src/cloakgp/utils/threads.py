@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +21,7 @@ OPERATIONS_A_PAIR = 100.0
 # Blocks of rows, below which one thread works on all.
 FEW_BLOCKS = 4
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -51,6 +52,28 @@ def suitable_threads(operations: float) -> Iterator[None]:
         yield
 
 
+def each_of(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Do some work on every item, on several at a time.
+
+    Parameters
+    ----------
+    work : callable
+        Called from several threads at once where there are several items; with BLAS at one thread,
+        so that it gives the same bits however many there are.
+    items : sequence
+
+    Examples
+    --------
+    >>> each_of(abs, [-1, 2])
+    [1, 2]
+    """
+    with suitable_threads(0.0):
+        if len(items) < 2:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(min(joblib.cpu_count(), len(items))) as pool:
+            return list(pool.map(work, items))
+
+
 def over_blocks(work: Callable[[Array], Result], X: Array, *, rows: int) -> list[Result]:
     """Do some work on blocks of rows, several at a time where there are many.
 
@@ -72,8 +95,7 @@ def over_blocks(work: Callable[[Array], Result], X: Array, *, rows: int) -> list
     blocks = [X[start : start + rows] for start in range(0, max(len(X), 1), rows)]
     if len(blocks) < FEW_BLOCKS:
         return [work(block) for block in blocks]
-    with suitable_threads(0.0), ThreadPoolExecutor(joblib.cpu_count()) as pool:
-        return list(pool.map(work, blocks))
+    return each_of(work, blocks)
 
 
 @contextmanager

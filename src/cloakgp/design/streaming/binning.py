@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import KDTree
-from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.rules import Columns, RowModel
 from cloakgp.utils.arrays import Array
@@ -93,8 +92,7 @@ class Partition:
         ----------
         most : int
         """
-        with threadpool_limits(limits=1):
-            _, places = cluster_rows(self.centres, most=most, units=self.units, steps=KMEANS_STEPS)
+        _, places = cluster_rows(self.centres, most=most, units=self.units, steps=KMEANS_STEPS)
         return places
 
 
@@ -184,14 +182,12 @@ def _cluster_within(
 ) -> tuple[Array, NDArray[np.intp]]:
     """Return centres of the rows of each answer, and to which of them each row belongs."""
     centres, places, count = [], np.empty(len(X), dtype=np.intp), 0
-    # Of few rows each: a second thread would wait longer than it works.
-    with threadpool_limits(limits=1):
-        for answer in np.unique(answers):
-            inside = answers == answer
-            found, nearest = cluster_rows(X[inside], most=most, units=units, steps=KMEANS_STEPS)
-            places[inside] = count + nearest
-            centres.append(found)
-            count += len(found)
+    for answer in np.unique(answers):
+        inside = answers == answer
+        found, nearest = cluster_rows(X[inside], most=most, units=units, steps=KMEANS_STEPS)
+        places[inside] = count + nearest
+        centres.append(found)
+        count += len(found)
     return np.vstack(centres), places
 
 

@@ -15,7 +15,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import AskedOfCells
@@ -414,5 +413,4 @@ def gather_sums(
 def _learning_points(X: Array, *, most: int) -> tuple[Array, NDArray[np.intp]]:
     """Return distinct inputs, or k-means centres of many, and where each row is among them."""
     # In scales of each input: near in age is not near in income.
-    with threadpool_limits(limits=1):
-        return cluster_rows(X, most=most, units=input_scales(X))
+    return cluster_rows(X, most=most, units=input_scales(X))
