@@ -20,7 +20,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.special import ndtr
 
 from cloakgp.models import ExactPrior, SparsePrior
@@ -31,6 +30,7 @@ from cloakgp.models.likelihoods.classes import (
     mean_latent_variance,
 )
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.evidence import Evidence
 from cloakgp.release.hyperparameters.gradients import KernelAtPoints
 from cloakgp.release.hyperparameters.hyperprior import LOG_SD, weak_prior
 from cloakgp.release.posterior.mixture import WeightedPrior
@@ -154,13 +154,9 @@ class LabelObjective:
         own = 1.0 - expected**2 - np.diag(shared.values)
         covariance = asked @ shared.values @ asked.T + self.questions.row_products(own)
         covariance[np.diag_indices(len(covariance))] += 1.0
-        factor = linalg.cho_factor(covariance, lower=True)
-        residuals = values - asked @ expected
-        solved = linalg.cho_solve(factor, residuals)
-        # ∂(−log p)/∂θ = ½ tr[(S⁻¹ − S⁻¹ r rᵀ S⁻¹) ∂S/∂θ] (Rasmussen and Williams, 5.9).
-        sensitivity = linalg.cho_solve(factor, np.eye(len(covariance))) - np.outer(solved, solved)
-        pulled = asked.T @ sensitivity @ asked
-        own_pull = self.questions.row_forms(sensitivity)
+        evidence = Evidence.of(values - asked @ expected, covariance)
+        pulled = asked.T @ evidence.sensitivity @ asked
+        own_pull = self.questions.row_forms(evidence.sensitivity)
         by_correlation = 0.5 * pulled * shared.by_correlation
         by_correlation[np.diag_indices(len(pulled))] -= (
             0.5 * own_pull * np.diag(shared.by_correlation)
@@ -169,10 +165,10 @@ class LabelObjective:
         by_threshold = (
             (pulled * shared.by_threshold).sum(axis=1)
             - own_pull * np.diag(shared.by_threshold)
-            - 2.0 * density * (own_pull * expected + asked.T @ solved)
+            - 2.0 * density * (own_pull * expected + asked.T @ evidence.solved)
         )
         return _Channel(
-            value=0.5 * float(residuals @ solved) + float(np.log(np.diag(factor[0])).sum()),
+            value=evidence.value,
             by_correlation=by_correlation,
             by_threshold=by_threshold,
         )

@@ -22,11 +22,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Numbers
 from cloakgp.release.hyperparameters.covariance import LearningAnswers
+from cloakgp.release.hyperparameters.evidence import Evidence
 from cloakgp.release.hyperparameters.gradients import latent_covariance_of
 from cloakgp.release.hyperparameters.hyperprior import LOG_SD, Hyperprior, weak_prior
 from cloakgp.release.posterior.mixture import WeightedPrior
@@ -152,16 +152,11 @@ class NumbersObjective:
         covariance[np.diag_indices(len(covariance))] += 1.0
         if self.answers.residual is not None:
             covariance += self.answers.residual
-        factor = linalg.cho_factor(covariance, lower=True)
-        residuals = self.answers.values - candidate.mean * self.answers.sums
-        solved = linalg.cho_solve(factor, residuals)
-        # ∂(−log p)/∂θ = ½ tr[(S⁻¹ − S⁻¹ r rᵀ S⁻¹) ∂S/∂θ] (Rasmussen and Williams, 5.9).
-        sensitivity = linalg.cho_solve(factor, np.eye(len(covariance))) - np.outer(solved, solved)
-        slopes = (0.5 * LOG_SD * pull_back(sensitivity)[self.free]).tolist()
+        evidence = Evidence.of(self.answers.values - candidate.mean * self.answers.sums, covariance)
+        slopes = (0.5 * LOG_SD * pull_back(evidence.sensitivity)[self.free]).tolist()
         if self.hyperprior.noise_variance:
-            slopes.append(0.5 * LOG_SD * float(np.vdot(sensitivity, noise)))
+            slopes.append(0.5 * LOG_SD * float(np.vdot(evidence.sensitivity, noise)))
         if self.hyperprior.mean:
-            slopes.append(-self.mean_sd * float(self.answers.sums @ solved))
-        value = 0.5 * float(residuals @ solved) + float(np.log(np.diag(factor[0])).sum())
+            slopes.append(-self.mean_sd * float(self.answers.sums @ evidence.solved))
         away, towards = weak_prior(position, degrees=self.degrees)
-        return value + away, np.array(slopes) + towards
+        return evidence.value + away, np.array(slopes) + towards
