@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Matern
 
-from cloakgp.design.streaming.binning import CellsOfAnswers, Partition, cell_sums
+from cloakgp.design.streaming.binning import CellsOfAnswers, CellSums, Partition, cell_sums
 from cloakgp.models import SparsePrior
 from cloakgp.models.covariance import LowRankCovariance
 
@@ -75,6 +75,15 @@ def test_a_strategy_of_cells_explains_as_much_of_the_rows(task, answers, seed):
         explained(of_cells @ belongs, model.output_covariance(table.X), features),
         rtol=1e-8,
     )
+
+
+@pytest.mark.parametrize("cells", [5, 7, 8, 30])
+def test_few_cells_and_many_have_the_covariance_of_features_and_noise(cells, rng):
+    """Of fewer than twice as many as features, the products of these are formed first."""
+    sums = CellSums(features=rng.normal(size=(4, cells)), noise=rng.uniform(1, 2, size=cells))
+    covariance = sums.features.T @ sums.features + np.diag(sums.noise)
+    columns = rng.normal(size=(cells, 3))
+    np.testing.assert_allclose(sums.times(columns), covariance @ columns, rtol=1e-12, atol=1e-12)
 
 
 def test_units_decide_what_is_near():

@@ -216,8 +216,18 @@ class CellSums:
 
     def times(self, columns: Array) -> Array:
         """Return K_y B of the cells' sums of outputs, for B of shape (n, k)."""
-        product: Array = self.features.T @ (self.features @ columns)
+        product: Array
+        if len(self.noise) < 2 * len(self.features):
+            product = self._latent @ columns
+        else:
+            product = self.features.T @ (self.features @ columns)
         return product + self.noise[:, None] * columns
+
+    @cached_property
+    def _latent(self) -> Array:
+        """Vᵀ V, of few cells less work than V twice, shape (n, n)."""
+        latent: Array = self.features.T @ self.features
+        return latent
 
     @property
     def least_noise(self) -> float:
