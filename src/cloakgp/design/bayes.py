@@ -290,8 +290,7 @@ class _Problem:
         for power in POWERS:
             gauges = None if self.gauges is None else self.gauges.sharper(power, start)
             problem = replace(problem, gauges=gauges)
-            # A bound takes as long as many steps here, and hardly ever closes the gap midway.
-            point = problem.ascend(start, record, steps=STEPS, certify=False)
+            point = problem.ascend(start, record, steps=STEPS)
             if record.finished():
                 break
             count = min(max(self.most_answers - len(start), 0), MORE_ANSWERS)
@@ -335,23 +334,17 @@ class _Problem:
         return replace(self, directions=np.ascontiguousarray(self.directions[:, kept]))
 
     def ascend(
-        self,
-        start: Array,
-        record: Record,
-        *,
-        steps: int,
-        certify: bool = True,
-        climbed: _Problem | None = None,
+        self, start: Array, record: Record, *, steps: int, climbed: _Problem | None = None
     ) -> Point:
         """Run L-BFGS over the columns' directions, each normalised, and certify the optimum.
+
+        Without groups, strategies on the way, too, to end as soon as that is enough.
 
         Parameters
         ----------
         start : array of shape (k, N)
         record : Record
         steps : int
-        certify : bool
-            Whether to certify on the way, too, and to end as soon as that is enough.
         climbed : _Problem, optional
             To climb in place of this one, which certifies.
         """
@@ -377,7 +370,8 @@ class _Problem:
             nonlocal done
             done += 1
             if done % CHECKED_EVERY == 0 and done < steps:
-                noted(intermediate_result.x, certify=certify)
+                # Bounds of groups take as long as many steps, and hardly ever close the gap midway.
+                noted(intermediate_result.x, certify=self.gauges is None)
                 if record.finished():
                     raise StopIteration
 

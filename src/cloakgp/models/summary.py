@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from cloakgp.models.defaults import input_scales
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.clusters import limit_threads
 from cloakgp.utils.passes import Chunk, Passes
 
 SAMPLE_ROWS = 50_000
@@ -124,7 +124,7 @@ class Summary:
         clusters = MiniBatchKMeans(
             n_clusters=count, batch_size=BATCH_ROWS, n_init=1, random_state=random_state
         )
-        with threadpool_limits(limits=1):
+        with limit_threads(1):
             labels = clusters.fit_predict(self.sample / self.units)
         sizes = np.bincount(labels, minlength=count).astype(np.float64)
         centres = np.asarray(clusters.cluster_centers_ * self.units, dtype=np.float64)

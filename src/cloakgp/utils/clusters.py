@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from cloakgp.utils.arrays import Array
 
@@ -59,9 +62,32 @@ def cluster_rows(
     from sklearn.cluster import KMeans
 
     clusters = KMeans(n_clusters=most, n_init=restarts, max_iter=steps, random_state=random_state)
-    with threadpool_limits(limits=threads):
+    with limit_threads(threads):
         places = clusters.fit_predict(X / units).astype(np.intp)
     return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), places
+
+
+def limit_threads(threads: int | None) -> AbstractContextManager[object]:
+    """Return a context in which k-means, which is imported, has so many threads; None for all.
+
+    Parameters
+    ----------
+    threads : int or None
+
+    Examples
+    --------
+    >>> import sklearn.cluster
+    >>> with limit_threads(1):
+    ...     pass
+    """
+    limited: AbstractContextManager[object] = _controller().limit(limits=threads)
+    return limited
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Find the libraries that k-means has threads of, once: that takes as long as few rows do."""
+    return ThreadpoolController()
 
 
 def membership_of(places: NDArray[np.intp], *, count: int | None = None) -> sparse.csr_array:
