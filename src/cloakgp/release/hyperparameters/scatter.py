@@ -189,17 +189,27 @@ def most_probable(known: AnswersByNoise, *, factor: Array) -> tuple[float, Array
     which = np.arange(len(known.values))
     moved = np.column_stack([np.ones(len(factor)), LOG_SCATTER_SD / LOG_NOISE_SD * factor])
 
-    def minus_log_posterior(free: Array) -> float:
+    def minus_log_posterior(free: Array) -> tuple[float, Array]:
+        """Return it, and its derivative by position and standard normal numbers."""
         level = float(np.clip(free[0], first, last))
-        at = np.clip(moved @ [level, *free[1:]], first, last)
+        wanted = moved @ np.concatenate([[level], free[1:]])
+        at = np.clip(wanted, first, last)
         mean, log_variance = means(at)[which, which], logs(at)[which, which]
-        misfit = np.square(known.values - mean) / np.exp(log_variance) + log_variance
-        return 0.5 * float(free @ free) + 0.5 * float(misfit.sum()) - float(others(level))
+        missed = known.values - mean
+        squares = np.square(missed) / np.exp(log_variance)
+        by_place = 0.5 * (1.0 - squares) * logs(at, nu=1)[which, which]
+        by_place -= missed / np.exp(log_variance) * means(at, nu=1)[which, which]
+        # Beyond the noises that were tried nothing changes.
+        slope = moved.T @ np.where(at == wanted, by_place, 0.0)
+        slope[0] = slope[0] - float(others(level, nu=1)) if level == free[0] else 0.0
+        value = 0.5 * float(free @ free) + 0.5 * float((squares + log_variance).sum())
+        return value - float(others(level)), free + slope
 
     start = np.zeros(moved.shape[1])
-    alike = [minus_log_posterior(np.concatenate([[one], start[1:]])) for one in known.positions]
+    alike = [minus_log_posterior(np.concatenate([[one], start[1:]]))[0] for one in known.positions]
     start[0] = known.positions[int(np.argmin(alike))]
-    found = optimize.minimize(minus_log_posterior, start, method="L-BFGS-B").x
+    # Differences instead of derivatives would make last digits of answers matter.
+    found = optimize.minimize(minus_log_posterior, start, jac=True, method="L-BFGS-B").x
     found[0] = np.clip(found[0], first, last)
     at = np.clip(moved @ found, first, last)
     slopes = means(at, nu=1)[which, which] / np.exp(logs(at)[which, which] / 2.0)
