@@ -16,11 +16,13 @@ from experiments.tournament import tuning
 from experiments.tournament.cells import EPSILONS, Cells, budgets, measure, places
 from experiments.tournament.entries import ROWS
 from experiments.tournament.protocol import check_protocol, check_tables
-from experiments.tournament.report import lay_out
+from experiments.tournament.report import lay_out, lay_out_doubts
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged
 
 FOLDER = Path(__file__).parent
 KEPT = FOLDER / "kept"
+# Of numbers, by later code, where a cell had failed.
+MENDED = "mended.jsonl"
 KINDS: Mapping[str, tuple[Judged, ...]] = MappingProxyType(
     {"numbers": NUMBERS, "classes": CLASSES, "whole": WHOLE}
 )
@@ -28,9 +30,10 @@ KINDS: Mapping[str, tuple[Judged, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Cells by kind of tables."""
+    """Cells by kind of tables, and those of numbers that were measured anew where one failed."""
 
     cells: Mapping[str, Cells]
+    mended: Cells
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Tournament(Experiment[Found]):
                     tick=tick,
                 )
             found[kind] = kept
-        return Found(found)
+        return Found(found, mended=Cells(None if self.cells is None else self.cells / MENDED))
 
     def tables(self, found: Found) -> Iterable[Printed | str]:
         """Lay out all figures, by kind of tables."""
@@ -112,3 +115,7 @@ class Tournament(Experiment[Found]):
                 yield from lay_out(kept, self.chosen(kind), kind=kind, of=of)
             else:
                 yield f"{kind}: nothing is measured yet"
+        numbers = found.cells.get("numbers")
+        if numbers is not None and numbers.known:
+            tables = self.chosen("numbers")
+            yield from lay_out_doubts(numbers, tables, of=of, mended=found.mended)

@@ -1,4 +1,7 @@
-"""The protocol's hash: what was fixed before anything was run, and that it still is."""
+"""The protocol's hashes: what was fixed before anything was run, and that it still is.
+
+That of its rules is of the first commit; what is found wrong later is written below them.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,12 @@ from experiments.tournament.tables import (
 )
 
 FOLDER = Path(__file__).parent
+# Of the protocol up to here: what was found wrong later is written below.
+CHANGES = "\n## Changes\n"
+SHA256_OF_RULES = "e8d67597f6604401cddcc265f242908acb028969c36c8d8b17f821200870911a"
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "8c1fe66edac9c52c6165b0eb0eed47a41a1a076a77b3904de529c923abc6df7a",
+        "protocol.md": "f0ba3995f713dbf874d32fbbfc35abf2e495ed03ff4f579b60ef3613ec0ae4ec",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )
@@ -28,13 +34,17 @@ class ProtocolError(RuntimeError):
 
 
 def check_protocol() -> None:
-    """Compare the protocol and the list of tables with their hashes.
+    """Compare the protocol, its rules alone, and the list of tables with their hashes.
 
     Raises
     ------
     ProtocolError
         If one is another.
     """
+    rules, _, _ = (FOLDER / "protocol.md").read_text(encoding="utf-8").partition(CHANGES)
+    found = hashlib.sha256(rules.encode()).hexdigest()
+    if found != SHA256_OF_RULES:
+        raise ProtocolError(f"protocol.md is not what was fixed beforehand: its rules have {found}")
     for name, expected in SHA256.items():
         found = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
         if found != expected:

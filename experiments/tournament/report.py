@@ -23,6 +23,8 @@ FIGURES = {
     },
     "classes": {"error": "log loss", "wrong": "share told wrongly"},
 }
+# Of cells that failed and were measured anew by mended code, and of tables where none failed.
+MENDED, UNFAILED = "{} after mending", "{} of tables where no cell failed"
 # Widths and shares have no better end.
 COMPARED = ("error", "crps", "wrong")
 COSTS = (
@@ -44,10 +46,7 @@ def lay_out(
     of : sequence of Budget
     """
     told = FIGURES["classes" if kind == "classes" else "numbers"]
-    groups = [
-        [budget for budget in of if budget.with_delta is with_delta] for with_delta in (False, True)
-    ]
-    groups = [group for group in groups if group]
+    groups = by_delta(of)
     for figure, name in told.items():
         for group in groups:
             yield overall(cells, tables, of=group, figure=figure, name=name)
@@ -61,6 +60,68 @@ def lay_out(
     for figure, name, form in COSTS:
         for group in groups:
             yield overall(cells, tables, of=group, figure=figure, name=name, form=form)
+
+
+def lay_out_doubts(
+    cells: Cells, tables: Sequence[Judged], *, of: Sequence[Budget], mended: Cells
+) -> Iterator[Printed]:
+    """Lay out what means over tables of numbers hide: how intervals hold by table, and failures.
+
+    Parameters
+    ----------
+    cells : Cells
+    tables : sequence of Judged
+    of : sequence of Budget
+    mended : Cells
+        Measured anew in place of cells that failed; a mended cell is taken for no other.
+    """
+    if observe(cells, tables, budget=of[0], figure="held").tables:
+        yield held_by_table(cells, tables, of=of)
+    failed = {place for place, figures in cells.known.items() if _failed(figures)}
+    if not failed:
+        return
+    anew, names = Cells(None), {place.table for place in failed}
+    anew.known = {place: mended.known.get(place, cells.known[place]) for place in failed}
+    anew.known = {**cells.known, **anew.known}
+    unfailed = [table for table in tables if table.name not in names]
+    groups = by_delta(of)
+    for group in groups:
+        yield overall(anew, tables, of=group, figure="error", name=MENDED.format("RMSE"))
+    for figure, name in (("error", "RMSE"), ("crps", "CRPS")):
+        for group in groups:
+            yield beside_ours(anew, tables, of=group, figure=figure, name=MENDED.format(name))
+    for figure, name in (("error", "RMSE"), ("crps", "CRPS")):
+        for group in groups:
+            yield beside_ours(cells, unfailed, of=group, figure=figure, name=UNFAILED.format(name))
+
+
+def _failed(figures: Mapping[str, Mapping[str, float]]) -> bool:
+    return figures.get(OURS, {}).get("failed", 0.0) > 0.0
+
+
+def by_delta(of: Sequence[Budget]) -> list[list[Budget]]:
+    """Return the budgets without δ, and those with one, where there are any."""
+    groups = [
+        [budget for budget in of if budget.with_delta is with_delta] for with_delta in (False, True)
+    ]
+    return [group for group in groups if group]
+
+
+def held_by_table(cells: Cells, tables: Sequence[Judged], *, of: Sequence[Budget]) -> Printed:
+    """Lay out how the share of outputs in our 90 % intervals differs from table to table."""
+    found = _observed(cells, tables, of, "held")
+    table = table_titled(
+        f"share in our 90 % intervals of single tables: of {_scale(found)}",
+        "budget",
+        "table of the least",
+        right=["least", "lower quartile", "median", "upper quartile", "most"],
+    )
+    for budget, one in found.items():
+        shares = one.entries[OURS]
+        quartiles = np.quantile(shares, [0.0, 0.25, 0.5, 0.75, 1.0])
+        told = [f"{share:.3f}" for share in quartiles]
+        table.add_row(str(budget), one.tables[int(shares.argmin())], *told)
+    return table
 
 
 def _suffix(group: Sequence[Budget]) -> str:

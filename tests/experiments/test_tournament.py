@@ -82,6 +82,21 @@ def test_another_protocol_is_refused(tmp_path, monkeypatch):
         protocol.check_protocol()
 
 
+def test_what_is_written_below_the_rules_leaves_these_as_they_were(tmp_path, monkeypatch):
+    for name in ("protocol.md", "tables.py"):
+        text = (protocol.FOLDER / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(protocol, "FOLDER", tmp_path)
+    protocol.check_protocol()
+    said = (tmp_path / "protocol.md").read_text(encoding="utf-8")
+    (tmp_path / "protocol.md").write_text(said + "A change.\n", encoding="utf-8")
+    with pytest.raises(protocol.ProtocolError, match=r"protocol.md .* its SHA-256"):
+        protocol.check_protocol()
+    (tmp_path / "protocol.md").write_text(said.replace("24 of numbers", "25"), encoding="utf-8")
+    with pytest.raises(protocol.ProtocolError, match="its rules have"):
+        protocol.check_protocol()
+
+
 def test_the_tables_of_the_package_are_those_that_were_fixed():
     protocol.check_tables()
 
@@ -379,13 +394,68 @@ def test_every_table_has_a_place_on_the_page():
 
 @pytest.mark.slow
 def test_what_is_kept_for_the_page_is_what_the_kept_cells_come_to():
-    laid_out = [
-        Plain.of(table)
-        for kind, tables in command.KINDS.items()
-        if (kept := Cells(command.KEPT / f"{kind}.jsonl")).known
-        for table in report.lay_out(kept, tables, kind=kind, of=budgets())
+    found = command.Found(
+        {kind: Cells(command.KEPT / f"{kind}.jsonl") for kind in command.KINDS},
+        mended=Cells(command.KEPT / command.MENDED),
+    )
+    shown = [each for each in command.Tournament().tables(found) if not isinstance(each, str)]
+    assert [Plain.of(table) for table in shown] == list(Kept.read("tournament").tables)
+
+
+def test_cells_that_failed_count_and_are_measured_anew_apart():
+    """All of ours that ever failed, as the first commit that has them says."""
+    known, anew = (Cells(command.KEPT / name).known for name in ("numbers.jsonl", command.MENDED))
+    failed = {place for place, figures in known.items() if figures.get(OURS, {}).get("failed")}
+    assert failed == set(anew)
+    assert {(place.table, place.split) for place in failed} == {
+        ("teenagers' weights", 1),
+        ("teenagers' weights", 2),
+    }
+    assert len(failed) == 16
+    assert all(known[place][OURS]["error"] > 2.3 > anew[place][OURS]["error"] for place in failed)
+
+
+def test_what_failed_is_laid_out_as_it_is_mended_and_without_its_table():
+    ours = np.full((4, 2), 0.5)
+    kept, tables = cells_of({OURS: ours, "rival": np.full((4, 2), 0.6)})
+    place = Place("table 1", 0, 0, str(NO_DELTA))
+    mended = Cells(None)
+    mended.known = {place: kept.known[place]}
+    # Of another place, which did not fail.
+    mended.known[Place("table 2", 0, 0, str(NO_DELTA))] = {OURS: {"error": 9.0, "crps": 9.0}}
+    entry = {"error": 2.9, "least": 2.9, "crps": 2.0, "failed": 1.0, "held": 0.5}
+    kept.known[place] = kept.known[place] | {OURS: entry}
+    shown = {
+        table.title: Plain.of(table)
+        for table in report.lay_out_doubts(kept, tables, of=[NO_DELTA], mended=mended)
+    }
+    by_name = {title.partition(":")[0]: table.rows for title, table in shown.items()}
+    assert set(by_name) == {
+        "share in our 90 % intervals of single tables",
+        "RMSE after mending, no δ",
+        "RMSE after mending less ours, no δ",
+        "CRPS after mending less ours, no δ",
+        "RMSE of tables where no cell failed less ours, no δ",
+        "CRPS of tables where no cell failed less ours, no δ",
+    }
+    assert [list(row) for row in by_name["RMSE after mending, no δ"]] == [
+        [OURS, "0.500"],
+        ["rival", "0.600"],
     ]
-    assert laid_out == list(Kept.read("tournament").tables)
+    [(_, told)] = by_name["RMSE of tables where no cell failed less ours, no δ"]
+    assert told.startswith("+.10")
+    assert any("of 3 tables" in title for title in shown)
+    # What counts has the failure in it: (.5 · 7 + 2.9)/8.
+    [first, *_] = report.lay_out(kept, tables, kind="numbers", of=[NO_DELTA])
+    assert Plain.of(first).rows[0][1] == "0.800"
+
+
+def test_intervals_of_single_tables_are_told_by_their_quartiles():
+    kept, tables = cells_of({OURS: np.full((5, 1), 0.5)})
+    for number, share in enumerate((0.95, 0.7, 0.9, 0.8, 1.0)):
+        kept.known[Place(f"table {number}", 0, 0, str(NO_DELTA))][OURS]["held"] = share
+    [row] = Plain.of(report.held_by_table(kept, tables, of=[NO_DELTA])).rows
+    assert list(row) == [str(NO_DELTA), "table 1", "0.700", "0.800", "0.900", "0.950", "1.000"]
 
 
 def test_kept_cells_were_measured_by_what_is_committed():
