@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.compose import ColumnTransformer
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import BaggingRegressor, VotingRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import has_fit_parameter
@@ -25,6 +28,7 @@ from cloakgp import (
     RepeatedSpendingWarning,
     baselines,
 )
+from cloakgp.columns import infer_schema
 from cloakgp.data import ArrayRows
 
 QUICK = {"epsilon": 1.0, "learn": None, "noise": "laplace", "inducing": 4}
@@ -94,6 +98,67 @@ def test_model_selection_warns_that_it_spends_again_and_again(people):
     model = DPGPClassifier(**QUICK, classes=[0, 1])
     with pytest.warns(RepeatedSpendingWarning):
         cross_val_score(model, people[["age"]], np.arange(24) % 2, cv=2)
+
+
+def test_members_and_what_uses_outputs_without_noise_warn(people):
+    X, y = people[["age"]], np.linspace(0, 1, 24)
+    member = DPGPRegressor(**NUMBERS)
+    # Once for each line.
+    with pytest.warns(RepeatedSpendingWarning, match="every fit spends"):
+        BaggingRegressor(member, n_estimators=2, random_state=0).fit(X, y)
+    with pytest.warns(RepeatedSpendingWarning, match="every fit spends"):
+        VotingRegressor([("one", member), ("two", member)]).fit(X, y)
+    with pytest.warns(RepeatedSpendingWarning, match="every fit spends"):
+        MultiOutputRegressor(member).fit(X, np.column_stack([y, y]))
+    target = TransformedTargetRegressor(member, transformer=MinMaxScaler())
+    with pytest.warns(RepeatedSpendingWarning, match="the private outputs has no noise") as found:
+        target.fit(X, y)
+    assert "output_transform" in str(found[0].message)
+    calibrated = CalibratedClassifierCV(DPGPClassifier(**QUICK, classes=[0, 1]), cv=2)
+    with pytest.warns(RepeatedSpendingWarning, match="spends .* has no noise"):
+        calibrated.fit(X, np.arange(24) % 2)
+
+
+def test_a_private_column_among_the_inputs_is_refused_before_anything_is_spent(people):
+    people["pay"] = np.linspace(0, 1, 24)
+    people["paid"] = np.arange(24) % 2
+    private = "'pay' is among the inputs, which are public"
+    y = people["pay"]
+    for table in (people, people[["age", "pay"]]):
+        for model in (DPGPRegressor(**NUMBERS), DPGPQuantileRegressor(**QUICK, bounds=(-1, 1))):
+            with pytest.raises(ValueError, match=private) as raised:
+                model.fit(table, y)
+            assert not hasattr(model, "release_")
+            assert not any(f"{value:.3g}" in str(raised.value) for value in y[1:-1])
+    with pytest.raises(ValueError, match="'paid' is among"):
+        DPGPClassifier(**QUICK, classes=[0, 1]).fit(people[["age", "paid"]], people["paid"])
+    with pytest.raises(ValueError, match=private):
+        DPGPMultiOutputRegressor(**QUICK, bounds=[(0, 1), (0, 1)]).fit(
+            people[["age", "pay"]], people[["pay", "paid"]]
+        )
+    with pytest.raises(ValueError, match=private):
+        ArrayRows(people[["age", "pay"]], y)
+    model = DPGPRegressor(**{**NUMBERS, "noise": "gaussian"}, delta=1e-3)
+    with pytest.raises(ValueError, match=private):
+        DPGridSearchCV(model, {"mean": [0.4, 0.6]}, selection_epsilon=1.0).fit(people[["pay"]], y)
+    # A schema that does not read the column leaves it out.
+    schema = infer_schema(people, ["job", "age"])
+    release = DPGPRegressor(**NUMBERS, schema=schema).fit(people, y).release_
+    assert "pay" not in release.input_names
+
+
+def test_the_same_labels_in_another_order_are_refused(people):
+    X, whose = people[["age"]], pd.Series(np.arange(24) // 2)
+    y = pd.Series(np.linspace(0, 1, 24))
+    for private, groups in ((y[::-1], whose), (y, whose[::-1])):
+        with pytest.raises(ValueError, match="in another order"):
+            DPGPRegressor(**NUMBERS).fit(X, private, groups=groups)
+        with pytest.raises(ValueError, match="in another order"):
+            ArrayRows(X, private, groups=groups)
+    # Other labels, or none, say nothing of the order.
+    other = y[::-1].set_axis(np.arange(100, 124))
+    for outputs in (other, y[::-1].to_numpy(), y[::-1].tolist()):
+        DPGPRegressor(**NUMBERS).fit(X, outputs)
 
 
 def test_a_fit_of_its_own_does_not_warn(people, recwarn):

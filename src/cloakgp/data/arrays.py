@@ -21,7 +21,7 @@ from cloakgp.design.streaming.grouping import NO_GROUPS
 from cloakgp.privacy.entries import read_entries, read_labels
 from cloakgp.privacy.person_ids import person_ids
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.utils.arrays import Array, output_names
+from cloakgp.utils.arrays import Array, check_apart, check_same_order, output_names
 from cloakgp.utils.passes import Chunk, PartOf, group_number
 from cloakgp.utils.threads import suitable_threads
 
@@ -84,6 +84,8 @@ class ArrayRows(LocalRows):
         names = tuple(input_names) or tuple(str(name) for name in getattr(X, "columns", ()))
         if names and len(names) != shape[1]:
             raise ValueError(f"X has {shape[1]} columns and {len(names)} names: they must agree")
+        check_apart(names, outputs)
+        check_same_order(X, outputs, groups)
         super().__init__(
             input_names=names,
             output_name=output_name,

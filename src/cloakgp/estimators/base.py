@@ -39,7 +39,14 @@ from cloakgp.models import default_kernel, default_latent_kernel
 from cloakgp.privacy.checks import warn_caller, warn_of_parameters
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
-from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
+from cloakgp.utils.arrays import (
+    Array,
+    as_inputs,
+    check_apart,
+    check_same_order,
+    check_unmasked,
+    column_names,
+)
 from cloakgp.utils.formatting import pair_in_words
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName
@@ -420,6 +427,11 @@ class DesignMixin(BaseEstimator):
         self._keep_schema(given.schema)
         return given
 
+    def _check_private(self, X: Any, y: Any, *others: Any) -> None:
+        """Refuse a private column among the inputs that were read, and rows in another order."""
+        check_apart(feature_names(self) if self.schema_ is None else self.schema_.sources, y)
+        check_same_order(X, y, *others)
+
     def _declared_schema(self) -> Schema | None:
         """Return the kinds of columns that were declared; None if they are to be inferred."""
         return self.schema
@@ -574,8 +586,18 @@ class DesignMixin(BaseEstimator):
         return Query(X=points, weights=weights)
 
 
-# Whoever fits from here fits several times, on parts of the same people.
-REPEATING = "sklearn.model_selection"
+AGAIN = "fits again and again: every fit spends its budget anew about the same people"
+BARE = "what it computes from the private outputs has no noise"
+# What follows of a fit that parts of scikit-learn call.
+WITHIN = {
+    "sklearn.model_selection": f"{AGAIN}, and scores are private",
+    "sklearn.ensemble": AGAIN,
+    "sklearn.multiclass": AGAIN,
+    "sklearn.multioutput": AGAIN,
+    "sklearn.feature_selection": f"{AGAIN}, and scores are private",
+    "sklearn.calibration": f"{AGAIN}, and {BARE}",
+    "sklearn.compose._target": f"is not part of the release: {BARE}. See output_transform",
+}
 # By way of which it fits.
 PARTS = ("sklearn.", "joblib.")
 # Lines that were warned of: files and numbers.
@@ -583,13 +605,14 @@ _warned: set[tuple[str, int]] = set()
 
 
 class RepeatedSpendingWarning(UserWarning):
-    """A private fit runs within scikit-learn's model selection, which spends with every fit.
+    """A private fit runs within a part of scikit-learn that one guarantee does not cover.
 
     `GridSearchCV`, `cross_val_score` and their like fit an estimator once for every fold and
-    candidate. Every fit spends its (ε, δ) about the people in it, and scores are computed from
-    private outputs without noise: the guarantee of one release covers none of that. It is known
-    by the call stack: a fit that is called from a module of `sklearn.model_selection`, in this
-    process or in a worker. It is shown once for each line that calls such a function.
+    candidate; bagging, voting, stacking and boosting once for every member. Every fit spends its
+    (ε, δ) about the people in it. Scores, calibrators (`CalibratedClassifierCV`) and transformers
+    of outputs (`TransformedTargetRegressor`) are computed from private outputs without noise. The
+    guarantee of one release covers none of that. It is known by the call stack, in this process or
+    in a worker, and shown once for each line that calls such a function.
 
     Examples
     --------
@@ -606,7 +629,7 @@ class RepeatedSpendingWarning(UserWarning):
 
 
 def warn_of_repetition() -> None:
-    """Warn if this is called from within scikit-learn's model selection.
+    """Warn if this is called from within a part of scikit-learn that a guarantee does not cover.
 
     Warns
     -----
@@ -616,20 +639,21 @@ def warn_of_repetition() -> None:
     --------
     >>> warn_of_repetition()
     """
-    frame, within, repeats = inspect.currentframe(), False, None
+    frame, within, repeats, part = inspect.currentframe(), False, None, ""
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
-        if name.startswith(REPEATING):
-            within, repeats = True, ("", 0)
+        found = next((each for each in WITHIN if f"{name}.".startswith(f"{each}.")), None)
+        if found is not None:
+            within, repeats, part = True, ("", 0), found
         elif within and not name.startswith(PARTS):
             within, repeats = False, (frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     if repeats is None or repeats in _warned:
         return
     _warned.add(repeats)
+    advice = ""
+    if part == "sklearn.model_selection":
+        advice = ". DPGridSearchCV chooses under one budget, and learn='map' learns at no cost"
     warn_caller(
-        "this fit runs within scikit-learn's model selection, which fits again and again: every "
-        "fit spends its budget anew about the same people, and scores are private. DPGridSearchCV "
-        "chooses under one budget, and learn='map' learns at no cost",
-        RepeatedSpendingWarning,
+        f"this fit runs within {part}, which {WITHIN[part]}{advice}", RepeatedSpendingWarning
     )

@@ -426,6 +426,7 @@ class DPGPClassifier(
         """
         warn_of_repetition()
         given = self._read(X)
+        self._check_private(X, y, groups)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         units = checked_groups(groups, rows=len(inputs))
         if units is not None and self._criterion().iterates:

@@ -36,7 +36,7 @@ from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Choice, Release
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, check_apart, check_same_order
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 
 Grid = Mapping[str, Iterable[Any]]
@@ -174,6 +174,8 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
             For invalid arguments; no message quotes an output.
         """
         inputs = check_inputs(self, X)
+        check_apart(feature_names(self), y)
+        check_same_order(X, y)
         budget = self.estimator
         if budget.noise == "laplace":
             raise ValueError(

@@ -213,6 +213,7 @@ class DPGPMultiOutputRegressor(
         """
         warn_of_repetition()
         given = self._read(X)
+        self._check_private(X, y, groups)
         names = output_names(y)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         columns = OutputColumns.checked(self.bounds)

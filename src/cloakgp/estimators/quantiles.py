@@ -205,6 +205,7 @@ class DPGPQuantileRegressor(
         """
         warn_of_repetition()
         given = self._read(X)
+        self._check_private(X, y, groups)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         self._request().validate()
         task, rows = self._quantiles(), len(inputs)

@@ -322,6 +322,7 @@ class DPGPRegressor(
         """
         warn_of_repetition()
         given = self._read(X)
+        self._check_private(X, y, groups, exposure)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         self._request().validate()
         task = self._regression()
