@@ -166,6 +166,27 @@ def test_rows_in_chunks_are_planned_without_private_entries(of):
     assert len(release.to_bytes()) < 3 * plan.file_bytes
 
 
+def test_stages_numbers_and_size_of_rows_in_passes_are_as_planned():
+    """One stage, its numbers and its sums alone were planned, whatever came."""
+    rng = np.random.default_rng(3)
+    inputs = rng.uniform(0, 10, (4000, 2))
+    rows = ArrayRows(inputs, np.sin(inputs[:, 0]) + 0.3 * rng.normal(size=4000))
+    model = DPGPRegressor(bounds=(-30, 30), epsilon=0.3, inducing=40, insecure_seed=1)
+    plan = model.plan(rows)
+    assert (plan.stages, plan.questions) == (3, 120)
+    assert facts(plan)["questions"].startswith("some 120 numbers, with noise, in up to 3 stages.")
+    assert "the file will have up to about " in facts(plan)["takes"]
+    release = model.fit_rows(rows).release_
+    located = [one for one in release.measurements if one.question.locates]
+    assert 1 < len(located) <= plan.stages
+    assert sum(one.strategy.n_answers for one in located) <= plan.questions
+    assert 0.4 < len(release.to_bytes()) / plan.file_bytes < 1.2
+    alone = model.set_params(stages=None, learn=None).plan(rows)
+    assert "in one stage." in facts(alone)["questions"]
+    assert "the file will have about " in facts(alone)["takes"]
+    assert alone.seconds < plan.seconds
+
+
 def test_tables_of_more_than_numbers_are_planned_by_their_columns():
     table = pd.DataFrame({"age": X[:, 0], "job": ["cook", "clerk"] * (ROWS // 2)})
     plan = DPGPRegressor(bounds=(-3, 3), **BUDGET).plan(table, epsilons=())

@@ -24,6 +24,7 @@ from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.release_plan import (
     NOT_AT_ONCE,
     NOT_IN_PASSES,
+    PASS_STAGE_SECONDS,
     ReleasePlan,
     TableFacts,
     cost_of,
@@ -75,7 +76,7 @@ class Beforehand:
     channels: int
     asked_noise: NoiseChoice
 
-    def plan_of(self, questions: int, **said: Any) -> ReleasePlan:
+    def plan_of(self, questions: int, *, priors: int = 1, **said: Any) -> ReleasePlan:
         """Return the plan of a release of this table by an estimator."""
         file_bytes = file_size(
             self.table,
@@ -83,6 +84,7 @@ class Beforehand:
             queries=self.queries,
             questions=questions,
             channels=self.channels,
+            priors=priors,
         )
         settled: dict[str, Any] = {
             "table": self.table,
@@ -393,12 +395,16 @@ class ForecastMixin(PlanMixin):
             if noise is None
             else self._schedule(noise, rows=table.rows, most_rows=table.most_rows)
         )
+        stages = max(len(stages_for(self.stages, criterion=criterion, noise=law)) for law in noises)
+        if how.by_passes:
+            said["seconds"] = known.cost.seconds + PASS_STAGE_SECONDS * stages
         return known.plan_of(
-            most_questions(table, how, queries=known.queries),
+            most_questions(table, how, queries=known.queries) * stages,
+            priors=1 if self._request().learn is None else 2,
             **said,
             noise=noise,
             guarantee=None if schedule is None else schedule.guarantee_of_passes,
-            stages=1,
+            stages=stages,
         )
 
     def forecast(

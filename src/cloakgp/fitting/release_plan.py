@@ -38,6 +38,8 @@ from cloakgp.utils.pictures import Pictured
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
 # held, at any rate and for each inducing input, as measured; within a factor of three.
 PASS_SECONDS, PASS_BYTES, PASS_BYTES_EACH = 2e-6, 5e8, 1.2e6
+# What every stage of a table in passes takes, however few its rows: a design, and learning.
+PASS_STAGE_SECONDS = 6.0
 # Bytes of a number in a file, and of what a file holds beside numbers.
 NUMBER_BYTES, FRAME_BYTES = 8, 2e4
 # What other budgets are forecast, as multiples of the one asked about.
@@ -198,17 +200,22 @@ class ReleasePlan(Plan, Pictured):
 
     def _questions(self) -> str:
         stages = "one stage" if self.stages == 1 else f"{self.stages} stages"
+        stages = f"{self._bound()}{stages}"
         if self.within:
             return f"numbers, with noise, in {stages}; the full plan counts them."
         # How many sums a partition of rows in passes has, its design decides.
         many = f"{'some' if self.how.by_passes else 'at most'} {self.questions:,}"
         return f"{many} numbers, with noise, in {stages}.{self._nearness()}"
 
+    def _bound(self) -> str:
+        """Return what goes before an amount of all stages, of which answers decide how many."""
+        return "up to " if self.stages > 1 and self.forecast is None else ""
+
     def _takes(self) -> str:
         size = (
             "how large the file will be comes with the full plan"
             if self.within
-            else f"the file will have about {bytes_in_words(self.file_bytes)}"
+            else f"the file will have {self._bound()}about {bytes_in_words(self.file_bytes)}"
         )
         return (
             f"{seconds_in_words(self.seconds)} on one processor, to an order of magnitude, and "
@@ -554,7 +561,13 @@ def cost_of(table: TableFacts, how: FitPlan, *, queries: int, channels: int = 1)
 
 
 def file_size(
-    table: TableFacts, how: FitPlan, *, queries: int, questions: int, channels: int = 1
+    table: TableFacts,
+    how: FitPlan,
+    *,
+    queries: int,
+    questions: int,
+    channels: int = 1,
+    priors: int = 1,
 ) -> float:
     """Estimate the size of a release in bytes.
 
@@ -566,6 +579,8 @@ def file_size(
     table, how
     queries, questions : int
     channels : int
+    priors : int
+        Under how many sums are kept: the declared one, and what is learned.
 
     Examples
     --------
@@ -575,7 +590,7 @@ def file_size(
     inputs = table.n_inputs
     if how.by_passes:
         count = _most_inducing(table, how) or 1
-        numbers = queries * inputs + count * (inputs + questions * (1 + channels))
+        numbers = queries * inputs + count * (inputs + priors * questions * (1 + channels))
     else:
         numbers = (table.rows + queries) * (inputs + questions)
     return FRAME_BYTES + NUMBER_BYTES * numbers
