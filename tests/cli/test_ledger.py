@@ -95,6 +95,8 @@ def test_a_limit_is_changed_with_a_reason():
     changed = run("limit", "people", "--epsilon", "2", "--delta", "1e-6", "--reason", "approved")
     assert "limit: epsilon 2" in changed
     assert "releases of (0.5, 1e-06) left: " in run("show", "--epsilon", "0.5", "--delta", "1e-6")
+    assert "releases of (0.5, 0) left: " in run("show", "--epsilon", "0.5")
+    assert "--delta goes with --epsilon" in invoke("ledger", "show", "--delta", "1e-6").output
 
 
 @pytest.mark.usefixtures("folder")

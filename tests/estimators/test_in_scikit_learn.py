@@ -147,6 +147,12 @@ def test_a_private_column_among_the_inputs_is_refused_before_anything_is_spent(p
     assert "pay" not in release.input_names
 
 
+def test_a_table_without_rows_is_said_to_have_none(people):
+    model = DPGPRegressor(**NUMBERS).fit(people, np.linspace(0, 1, 24))
+    with pytest.raises(ValueError, match="X has column names but no rows"):
+        model.predict(people.head(0))
+
+
 def test_the_same_labels_in_another_order_are_refused(people):
     X, whose = people[["age"]], pd.Series(np.arange(24) // 2)
     y = pd.Series(np.linspace(0, 1, 24))

@@ -128,7 +128,7 @@ def show(
     epsilon: Annotated[
         float | None, typer.Option(help="State the room for further releases of this budget.")
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="δ of each release.")] = None,
+    delta: Annotated[float, typer.Option(help="δ of each release.")] = 0.0,
     noise: Annotated[
         str, typer.Option(help="Noise of each release: gaussian, laplace, or auto for either.")
     ] = "auto",
@@ -136,11 +136,11 @@ def show(
 ) -> None:
     """Show the used share of every account's limit, and the room that is left."""
     found = _opened(url)
-    if (epsilon is None) != (delta is None):
-        raise ValueError("--epsilon and --delta go together")
+    if epsilon is None and delta:
+        raise ValueError("--delta goes with --epsilon: give both")
     for standing in found.standings():
         _print_standing(standing)
-        if epsilon is not None and delta is not None:
+        if epsilon is not None:
             chosen = texts.noise_choice(noise, option="--noise")
             left = standing.releases_left(epsilon, delta, noise=chosen)
             say(f"  releases of ({epsilon:g}, {delta:g}) left: {left:,}")

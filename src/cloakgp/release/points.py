@@ -142,6 +142,8 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     for unseen in encoded.unseen:
         warnings.warn(str(unseen), UnseenLevelWarning, stacklevel=4)
     known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
+    if not len(known):
+        raise ValueError(f"{name} has column names but no rows")
     if not known.any():
         raise ValueError("every row lacks an input without which there is no prediction")
     refused = {column.name for column in schema.columns if column.missing == "refuse"}
