@@ -69,6 +69,18 @@ def test_counts_are_unbiased_with_the_stated_noise():
         assert off.std() == pytest.approx(1, abs=5.5 / math.sqrt(2 * off.size))
 
 
+def test_the_variance_of_outputs_is_told_without_bias_by_the_stated_noise():
+    rng = np.random.default_rng(1)
+    X, y = table(rng, 400)
+    lo, hi = BOUNDS
+    width = (hi - lo) / 16
+    middles = lo + width * (np.clip((y - lo) // width, 0, 15) + 0.5)
+    draws = [measured(X, y, insecure_seed=seed).output_variance() for seed in range(300)]
+    told, noise = np.array(draws).T
+    assert told.std() == pytest.approx(noise.mean(), rel=0.15)
+    assert told.mean() == pytest.approx(middles.var(), abs=4 * noise.mean() / np.sqrt(300))
+
+
 def test_rows_are_counted_where_they_lie_and_beyond_the_ends_in_the_last_bins():
     X = np.array([[-1.0, 10.0], [2.99, 19.9], [99.0, -99.0], [3.0, 20.0]])
     found = measured(X, np.array([100.0, 180.0, 500.0, -5.0]), epsilon=1e6).counts

@@ -103,8 +103,28 @@ def test_whole_private_rows_call_their_output_by_its_name_and_have_no_range():
         text = as_text(describe(release), width=10_000)
         assert f"predictions of {called} are typically off by {found.new_error:.3g}" in text
         assert "between what it lies is not known, as the prior itself goes by" in text
+        assert "with long tails both may be too small" in text
+        assert f"at the farther declared bound, it would be {found.far:.3g}." in text
         assert f"whole rows: the inputs (age) and {called} of every single row" in text
         assert ("the output" in text) == (called == "the output")
+
+
+def test_of_whole_rows_with_long_tails_the_error_is_told_with_what_bands_clip():
+    """By counts of outputs; the curve and its noise alone have three fifths of it."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0, 10, size=(3000, 1))
+    y = np.clip(np.exp(rng.normal(9.5 + 0.05 * X[:, 0], 1.0)), 0, 200_000)
+    model = DPGPRegressorPrivateInputs(
+        input_bounds=(0, 10), bounds=(0, 200_000), epsilon=3.0, delta=1e-6, insecure_seed=2
+    )
+    release = model.fit(X[:1500], y[:1500]).release_
+    [found] = accuracies(release)
+    true = np.sqrt(np.mean((release.predict(X[1500:]) - y[1500:]) ** 2))
+    _, sd = release.predict(release.even_inputs, return_std=True, new_output=True)
+    assert np.sqrt(np.mean(sd**2)) < 0.7 * true
+    assert found.new_error == pytest.approx(true, rel=0.2)
+    assert found.nothing == pytest.approx(y[1500:].std(), rel=0.2)
+    assert "with long tails both may be too small" in as_text(describe(release), width=10_000)
 
 
 def test_counts_have_no_range_and_say_so_where_their_scatter_was_estimated():

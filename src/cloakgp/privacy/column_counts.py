@@ -104,6 +104,21 @@ class ColumnCounts:
         ]
         return max(1.0, float(np.average(totals, weights=precisions)))
 
+    def output_variance(self) -> tuple[float, float]:
+        """Return the variance of the outputs that their counts tell, and the sd of its noise.
+
+        Outputs count as in the middle of their bins, and all bins together as the rows do. It is
+        linear in the counts, but for their mean, so that noise does not make it larger on average.
+        """
+        lo, hi = self.bounds
+        counts, rows = self.counts[-1], self.expected_rows
+        # They add up to what is known.
+        known = counts + (rows - counts.sum()) / len(counts)
+        middles = lo + (hi - lo) * (np.arange(len(counts)) + 0.5) / len(counts)
+        squares = np.square(middles - float(known @ middles) / rows)
+        noise = self.sd_of(-1) * float(np.linalg.norm(squares - squares.mean())) / rows
+        return float(known @ squares) / rows, noise
+
     def validate(self) -> None:
         """Refuse counts that do not fit each other, and noise that does not keep the guarantee.
 

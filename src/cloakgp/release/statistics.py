@@ -72,6 +72,8 @@ JITTER = 1e-9
 UNNAMED = "y"
 # Of the box: points along a sequence that fills it evenly.
 BOX_POINTS = 256
+# By how many sds of their noise counts must tell of more variance than predictions, to be believed.
+SURE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,14 +225,22 @@ class StatisticsRelease(OneOutputRelease):
     def accuracy(self) -> Accuracy | None:
         """Return the accuracy of predictions all over the box, by their own estimate.
 
-        None of classes.
+        Bands of later rounds leave out how far beyond them outputs lie. Where counts of the outputs
+        tell of more variance than the curve and its noise have, by `SURE` sds of their own noise,
+        it is in the error of a new output. None of classes.
         """
         if self.classes is not None:
             return None
         points = self.even_inputs
         mean, sd = self.predict(points, return_std=True)
         _, new_sd = self.predict(points, return_std=True, new_output=True)
-        return Accuracy.expected(self.called, mean, sd, new_error=mean_root(new_sd))
+        new_error = mean_root(new_sd)
+        if self.counts is not None:
+            explained = float(np.var(mean))
+            told, unsure = self.counts.output_variance()
+            if told - SURE * unsure > explained + new_error**2:
+                new_error = float(np.sqrt(told - explained))
+        return Accuracy.expected(self.called, mean, sd, new_error=new_error, ends=self.bounds)
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:

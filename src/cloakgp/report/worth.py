@@ -26,7 +26,9 @@ HELD = "in seven of ten"
 # from it before.
 OF_WHOLE_ROWS = (
     " That is of points all over the declared ranges, not of people as they are; between what it "
-    "lies is not known, as the prior itself goes by the noisy answers, or was declared."
+    "lies is not known, as the prior itself goes by the noisy answers, or was declared. How "
+    "far values lie beyond the bands of later questions is in both figures only as far as noisy "
+    "counts of the values tell: with long tails both may be too small."
 )
 # Of counts of events.
 OF_COUNTS = (
@@ -101,7 +103,7 @@ def accuracy_section(release: object) -> Section | None:
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
         if one_person := each.for_one_person():
-            sure = OF_WHOLE_ROWS
+            sure = f"{OF_WHOLE_ROWS}{_of_tails(each)}"
             if isinstance(release, Release | MultiOutputRelease):
                 sure = _how_sure(release, each)
             facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
@@ -145,13 +147,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
     sds; counts have a last cell, beyond which they do not tell how far values are.
     """
     between = _range_in_words(release, accuracy)
-    tails = ""
-    if accuracy.far is not None:
-        tails = (
-            " How far off a few values are that lie far from all others is not known: if one new "
-            "value in a hundred lay at the farther declared bound, it would be "
-            f"{amount(accuracy.far, 3)}."
-        )
+    tails = _of_tails(accuracy)
     if release.is_calibrated:
         return (
             " That rests on noisy counts of the distances of values from their predictions."
@@ -180,6 +176,17 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
     return (
         " That rests on the assumed spread between people with the same inputs, which was not "
         f"asked.{between}"
+    )
+
+
+def _of_tails(accuracy: Accuracy) -> str:
+    """State what an error without far values may miss; nothing where bounds are not known."""
+    if accuracy.far is None:
+        return ""
+    return (
+        " How far off a few values are that lie far from all others is not known: if one new "
+        "value in a hundred lay at the farther declared bound, it would be "
+        f"{amount(accuracy.far, 3)}."
     )
 
 
