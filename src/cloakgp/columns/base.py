@@ -289,6 +289,17 @@ class Column(ABC):
         """Return a short description of its content."""
         return self.what
 
+    def describe_middle(self, numbers: Array) -> str:
+        """Return what rows are like of whose own numbers this is the mean; empty if it says little.
+
+        Parameters
+        ----------
+        numbers : array of shape (d,)
+        """
+        if self.own_blocks != ((self.name,),):
+            return ""
+        return f"{self.name} {amount(float(numbers[0]), 3)}"
+
     def describe_ranges(self) -> str:
         """Return what is declared of its range in words; empty if nothing is."""
         return " and ".join(f"{amount(lo, 12)} to {amount(hi, 12)}" for lo, hi in self.ranges)

@@ -118,6 +118,14 @@ class Category(Column):
         """Return the column of a field."""
         return cls(**common, levels=declared(field), other=bool(field.get("other", True)))
 
+    def describe_middle(self, numbers: Array) -> str:
+        """Return the level that more than half of the rows have."""
+        most = int(np.argmax(numbers))
+        if numbers[most] <= CORNER / 2:
+            return ""
+        name = self.slots[most] if most < len(self.levels) else f"({self.slots[most]})"
+        return f"{self.name} {name}"
+
     def describe(self) -> str:
         """Return the levels."""
         few = ", ".join(self.levels[:6]) + (", …" if len(self.levels) > 6 else "")
@@ -193,6 +201,11 @@ class OrderedCategory(Column):
     def from_field(cls, field: Field, common: Field) -> Self:
         """Return the column of a field."""
         return cls(**common, levels=declared(field), fill=float(field.get("fill", NOT_KNOWN)))
+
+    def describe_middle(self, numbers: Array) -> str:
+        """Return the level of the nearest rank."""
+        rank = int(np.clip(np.rint(numbers[0]), 0, len(self.levels) - 1))
+        return f"{self.name} {self.levels[rank]}"
 
     def describe(self) -> str:
         """Return the levels."""

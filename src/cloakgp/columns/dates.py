@@ -180,6 +180,10 @@ class Date(Column):
             fill=float(field.get("fill", NOT_KNOWN)),
         )
 
+    def describe_middle(self, numbers: Array) -> str:
+        """Return the date, to the day."""
+        return f"{self.name} {_written(float(np.rint(numbers[0])))}" if self.linear else ""
+
     def describe_ranges(self) -> str:
         """Return the first and the last date."""
         return "".join(f"{_written(first)} to {_written(last)}" for first, last in self.ranges)

@@ -154,6 +154,17 @@ class Place(Column):
             centre=(float(north), float(east)),
         )
 
+    def describe_middle(self, numbers: Array) -> str:
+        """Return latitude and longitude in degrees."""
+        if self.projection == "plane":
+            middle, meridian = self.centre
+            north, east = np.degrees(numbers / RADIUS)
+            latitude, longitude = middle + north, meridian + east / np.cos(np.radians(middle))
+        else:
+            x, y, z = numbers
+            latitude, longitude = np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])
+        return f"{self.name} {latitude:.4g}, {longitude:.4g}"
+
     def describe(self) -> str:
         """Return where its coordinates are."""
         return f"places, from {self.latitude} and {self.longitude}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrateg
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import narrower_interval
-from cloakgp.report.columns import asked_output, input_names
+from cloakgp.report.columns import Tabular, asked_output, input_names, rows_like
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
@@ -55,7 +54,7 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
                 "with like inputs is not known: too few rows, or too small a budget, to ask.",
             ),
         )
-    return (Fact("clipped", f"{what} {how_many_outside(counted[-1], input_names(release))}"),)
+    return (Fact("clipped", f"{what} {how_many_outside(counted[-1], release)}"),)
 
 
 def band_facts(release: Release) -> tuple[Fact, ...]:
@@ -88,10 +87,7 @@ def band_facts(release: Release) -> tuple[Fact, ...]:
     noise = np.sqrt(release.fitted_prior.observation_noise(question.centres))
     most = int(np.argmax(noise))
     others = np.delete(noise, most)
-    place = ", ".join(
-        f"{name} {amount(value, 3)}"
-        for name, value in zip(input_names(release), question.centres[most], strict=True)
-    )
+    place = rows_like(release, question.centres, which=most, units=question.units)
     return (
         Fact(
             "bands",
@@ -140,15 +136,14 @@ def _weights(end: float, places: Array) -> Array:
     return np.array([np.interp(end, places, row) for row in np.eye(len(places))])
 
 
-def how_many_outside(measurement: Measurement, names: Sequence[str]) -> str:
+def how_many_outside(measurement: Measurement, release: Tabular) -> str:
     """State the number of values outside an interval, and of which group they are.
 
     Parameters
     ----------
     measurement : Measurement
         That asked who lies outside, by strata.
-    names : sequence of str
-        Of the inputs, the first of each stratum's.
+    release : Release or MultiOutputRelease
     """
     question, strategy = measurement.question, measurement.strategy
     assert isinstance(question, OutsideQuestion)
@@ -164,7 +159,7 @@ def how_many_outside(measurement: Measurement, names: Sequence[str]) -> str:
     if outside[worst] <= off:
         return f"{said}; no group of rows with like inputs stands out."
     return (
-        f"{said}; of the {sizes[worst]:,.0f} rows {_where(measurement, names, worst)} they are "
+        f"{said}; of the {sizes[worst]:,.0f} rows {_where(measurement, release, worst)} they are "
         f"{_share(outside[worst] / sizes[worst])}, give or take {_percent(off / sizes[worst])}."
     )
 
@@ -177,8 +172,9 @@ def _percent(share: float) -> str:
     return f"{amount(100 * share, 2)} %" if share < 0.1 else f"{100 * min(share, 1.0):.0f} %"
 
 
-def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
+def _where(measurement: Measurement, release: Tabular, stratum: int) -> str:
     """Describe the place of the rows of a stratum."""
+    names = input_names(release)
     strategy, own = measurement.strategy, slice(len(names))
     if isinstance(strategy, DenseStrategy | GatheredStrategy):
         X = strategy.X[strategy.matrix[stratum] > 0, own]
@@ -190,10 +186,9 @@ def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
         return " and ".join(parts) or "of one group of like inputs"
     assert isinstance(strategy, StreamedStrategy)
     assert strategy.strata is not None
-    centre = strategy.strata.centres[stratum, own]
-    return "around " + ", ".join(
-        f"{name} {amount(value, 3)}" for name, value in zip(names, centre, strict=True)
-    )
+    strata = strategy.strata
+    like = rows_like(release, strata.centres, which=stratum, units=strata.units)
+    return f"around {like}"
 
 
 def _telling(spans: Array) -> list[int]:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from cloakgp.columns import Schema
 from cloakgp.release import OneOutputRelease, Release
 from cloakgp.release.predictions import class_texts
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import amount
 
+# By how many columns it is told which rows a group has.
+MOST_TOLD = 3
 # What answers are about, where outputs were transformed.
 TRANSFORMED = {"log": "the logarithm", "logit": "the log odds", "root": "√(count + 3/8)"}
 
@@ -42,6 +48,37 @@ def input_names(release: Named) -> tuple[str, ...]:
 def public_columns(release: Tabular) -> tuple[str, ...]:
     """Return the names of the public columns as they are in a table."""
     return input_names(release) if release.schema is None else release.schema.sources
+
+
+def rows_like(release: Tabular, centres: Array, *, which: int, units: Array) -> str:
+    """Say which rows lie around one of some centres, by the columns that tell it from the others.
+
+    Parameters
+    ----------
+    release : Release or another kind that has columns
+    centres : array of shape (B, D), or with more columns, which are passed over
+    which : int
+    units : array of shape (D,)
+        In which distances of inputs are measured.
+    """
+    names, schema = input_names(release), release.schema
+    own = centres[:, : len(names)]
+    apart = np.abs(own[which] - own.mean(axis=0)) / units[: len(names)]
+    told: list[tuple[float, str]] = []
+    if schema is None:
+        told = [
+            (float(far), f"{name} {amount(float(value), 3)}")
+            for far, name, value in zip(apart, names, own[which], strict=True)
+        ]
+    else:
+        first = 0
+        for column in schema.used:
+            count = sum(map(len, column.own_blocks))
+            numbers = slice(first, first + count)
+            told.append((float(apart[numbers].max()), column.describe_middle(own[which, numbers])))
+            first += sum(map(len, column.blocks))
+    nearest = [words for _, words in sorted(told, key=lambda one: -one[0]) if words][:MOST_TOLD]
+    return ", ".join(nearest) or "rows with like inputs"
 
 
 def what_inputs_are(release: OneOutputRelease) -> str:

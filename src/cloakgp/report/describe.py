@@ -412,7 +412,7 @@ def _outside(release: MultiOutputRelease, output: int) -> str:
             ". Whether these are a group of rows with like inputs is not known: too few rows, or "
             "too small a budget, to ask."
         )
-    return f". {how_many_outside(last, input_names(release))}"
+    return f". {how_many_outside(last, release)}"
 
 
 def of_people(strategy: Strategy, *, count: int) -> bool:
