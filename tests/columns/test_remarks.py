@@ -38,6 +38,22 @@ def test_levels_gaps_constants_and_ids_are_remarked():
     }
 
 
+def test_numbers_that_may_be_codes_are_remarked():
+    """A code of twelve, taken for an amount, was predicted with a tenth of its true error."""
+    rng = np.random.default_rng(1)
+    people = {
+        "code": rng.integers(0, 12, COUNT),
+        "yes": rng.integers(0, 2, COUNT),
+        "year": rng.integers(1900, 2000, COUNT),
+        "half": rng.integers(0, 12, COUNT) / 2,
+    }
+    told = remarks_on(infer_schema(people, list(people)), people)
+    assert list(told) == ["code"]
+    assert told["code"][0].startswith("12 different whole numbers, taken for amounts")
+    few = {"code": people["code"][:100]}
+    assert remarks_on(infer_schema(few, ["code"]), few) == {}
+
+
 def test_a_table_without_rows_is_not_remarked():
     schema = Schema((Number("age"), Category("job", levels=("cook",))))
     assert remarks_on(schema, {"age": [], "job": []}) == {}

@@ -24,6 +24,8 @@ from cloakgp.utils.arrays import Array
 
 Cycle = Literal["day", "week", "year"]
 PERIODS: dict[Cycle, float] = {"day": 1.0, "week": 7.0, "year": 365.2425}
+# A date after ISO 8601.
+EXAMPLE = "2024-09-07"
 # A Monday, in days since the start of 1970.
 MONDAY = 4.0
 # What dates are tried to be, after ISO 8601; in two orders of day and month, the first that fits.
@@ -91,8 +93,8 @@ class Date(Column):
             texts = cells[0].texts()
             missing = missing | np.array([text in codes for text in texts.tolist()], dtype=bool)
         days = np.where(missing, np.nan, days)
-        written = "" if self.form == ISO else f" as {self.form}"
-        fault = f"is not a date or time{written}"
+        written = EXAMPLE if self.form == ISO else self.form
+        fault = f"is not a date or time as {written}"
         return Reading(
             values=days[:, None], missing=missing, faults={fault: np.isnan(days) & ~missing}
         )

@@ -23,6 +23,8 @@ from cloakgp.utils.formatting import percent
 
 # Of rows, for numbers to be told to name them.
 FEW_ROWS = 20
+# So many different whole numbers may be codes, if each is in so many rows on average.
+FEWEST_CODES, MOST_CODES, ROWS_A_CODE = 3, 24, 10
 # Of different cells that decide in which forms dates are written.
 SAMPLE = 200
 # What share of cells must be dates, or numbers, for a column of text to be meant as such.
@@ -171,6 +173,12 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
     whole = isinstance(column, Number) and bool((there % 1 == 0).all())
     if whole and len(there) == rows >= FEW_ROWS and _counts(there[:, 0]):
         told.append("it counts the rows: an id, perhaps, or their order")
+    different = len(np.unique(there)) if whole else 0
+    if FEWEST_CODES <= different <= min(MOST_CODES, len(there) // ROWS_A_CODE):
+        told.append(
+            f"{different} different whole numbers, taken for amounts: if they are codes without an "
+            "order, declare a category"
+        )
     return tuple(told)
 
 
