@@ -25,7 +25,7 @@ from cloakgp.utils.arrays import Array
 Cycle = Literal["day", "week", "year"]
 PERIODS: dict[Cycle, float] = {"day": 1.0, "week": 7.0, "year": 365.2425}
 # A date after ISO 8601.
-EXAMPLE = "2024-09-07"
+EXAMPLE = "2024-09-05"
 # A Monday, in days since the start of 1970.
 MONDAY = 4.0
 # What dates are tried to be, after ISO 8601; in two orders of day and month, the first that fits.
