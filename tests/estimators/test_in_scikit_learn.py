@@ -141,6 +141,8 @@ def test_a_private_column_among_the_inputs_is_refused_before_anything_is_spent(p
     model = DPGPRegressor(**{**NUMBERS, "noise": "gaussian"}, delta=1e-3)
     with pytest.raises(ValueError, match=private):
         DPGridSearchCV(model, {"mean": [0.4, 0.6]}, selection_epsilon=1.0).fit(people[["pay"]], y)
+    with pytest.raises(ValueError, match=private):
+        baselines.DPHistogramRegressor(bounds=(0, 1), epsilon=1.0).fit(people[["pay"]], y)
     # A schema that does not read the column leaves it out.
     schema = infer_schema(people, ["job", "age"])
     release = DPGPRegressor(**NUMBERS, schema=schema).fit(people, y).release_

@@ -147,6 +147,34 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
     return np.asarray(inputs, dtype=np.float64)
 
 
+def check_inputs_of(estimator: BaseEstimator, X: ArrayLike, y: object) -> Array:
+    """Return public inputs of a fit as `check_inputs` does, if y is none of them by its name.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : array-like of shape (N, D)
+    y : array-like
+        Private. Nothing but the name and the labels of a pandas column is looked at.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_inputs`; if y is among them, or has the labels of their rows in another order.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> check_inputs_of(LinearRegression(), [[1], [2]], [0.1, 0.2])
+    array([[1.],
+           [2.]])
+    """
+    inputs = check_inputs(estimator, X)
+    check_apart(feature_names(estimator), y)
+    check_same_order(X, y)
+    return inputs
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """Public inputs of a fit.

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.criteria import criterion_named
-from cloakgp.estimators.base import check_inputs, feature_names, tag_noisy
+from cloakgp.estimators.base import check_inputs_of, feature_names, tag_noisy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.estimators.sample_weight import without_sample_weight
@@ -36,7 +36,7 @@ from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Choice, Release
-from cloakgp.utils.arrays import Array, check_apart, check_same_order
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 
 Grid = Mapping[str, Iterable[Any]]
@@ -173,9 +173,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         ValueError
             For invalid arguments; no message quotes an output.
         """
-        inputs = check_inputs(self, X)
-        check_apart(feature_names(self), y)
-        check_same_order(X, y)
+        inputs = check_inputs_of(self, X, y)
         budget = self.estimator
         if budget.noise == "laplace":
             raise ValueError(

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from cloakgp.criteria.given import GIVEN
 from cloakgp.design import Certificate
-from cloakgp.estimators.base import ReleaseMixin, check_inputs
+from cloakgp.estimators.base import ReleaseMixin, check_inputs_of
 from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
@@ -119,7 +119,7 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
         ValueError
             For invalid arguments; no message quotes an output.
         """
-        self._publish(check_inputs(self, X), y)
+        self._publish(check_inputs_of(self, X, y), y)
         return self
 
     @abstractmethod
