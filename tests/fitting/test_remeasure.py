@@ -341,7 +341,7 @@ def test_estimators_keep_what_functions_return(table):
 
 def test_tables_are_read_by_name(rng):
     X = pd.DataFrame(rng.uniform(0, 6, size=(12, 2)), columns=["age", "weight"])
-    y, points = np.sin(X["age"]), X[:3] + 0.5
+    y, points = np.sin(X["age"]).rename("height"), X[:3] + 0.5
     first = model(kernel=ConstantKernel(2.0) * RBF([1.0, 4.0]), learn=None).fit(X, y).release_
     kept = [
         refine(first, y, table, insecure_seed=1, **SPENDING).measurements[1].strategy.X_query

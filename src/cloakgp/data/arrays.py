@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.design.streaming.grouping import NO_GROUPS
-from cloakgp.privacy.entries import read_entries, read_labels
+from cloakgp.privacy.entries import check_apart, check_same_order, read_entries, read_labels
 from cloakgp.privacy.person_ids import person_ids
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.utils.arrays import Array, check_apart, check_same_order, output_names
+from cloakgp.utils.arrays import Array, output_names
 from cloakgp.utils.passes import Chunk, PartOf, group_number
 from cloakgp.utils.threads import suitable_threads
 

@@ -37,16 +37,10 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
 from cloakgp.models import default_kernel, default_latent_kernel
 from cloakgp.privacy.checks import warn_caller, warn_of_parameters
+from cloakgp.privacy.entries import check_apart, check_same_order
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
-from cloakgp.utils.arrays import (
-    Array,
-    as_inputs,
-    check_apart,
-    check_same_order,
-    check_unmasked,
-    column_names,
-)
+from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
 from cloakgp.utils.formatting import pair_in_words
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName

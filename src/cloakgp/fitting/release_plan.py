@@ -208,8 +208,8 @@ class ReleasePlan(Plan, Pictured):
         return f"{many} numbers, with noise, in {stages}.{self._nearness()}"
 
     def _bound(self) -> str:
-        """Return what goes before an amount of all stages, of which answers decide how many."""
-        return "up to " if self.stages > 1 and self.forecast is None else ""
+        """Return what goes before an amount of all stages, if answers decide how many there are."""
+        return "up to " if self.stages > 1 and self.how.by_passes else ""
 
     def _takes(self) -> str:
         size = (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, column_names
 
 BLANKS = r"[ \t]*"
 DIGITS = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?"
@@ -352,3 +352,75 @@ def one_column(outputs: AnyArray, *, rows: int, named: bool) -> AnyArray:
     if len(outputs) != rows:
         raise ValueError(f"X has {rows} rows and y has {len(outputs)}: they must agree")
     return outputs
+
+
+def check_apart(inputs: Iterable[object], outputs: object) -> None:
+    """Refuse a private column that is among the public inputs, by its name.
+
+    Parameters
+    ----------
+    inputs : iterable
+        Names of the columns that are public.
+    outputs : array-like
+        A column, or a table of several. Without names nothing is refused.
+
+    Raises
+    ------
+    ValueError
+        It names the column, and quotes none of its values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_apart(["age", "height"], pd.Series([1.5], name="height"))
+    Traceback (most recent call last):
+    ...
+    ValueError: column 'height' is among the inputs, which are public, and is the private output...
+    """
+    single = getattr(outputs, "name", None)
+    private = [*column_names(outputs), single]
+    both = [name for name in inputs if isinstance(name, str) and name and name in private]
+    if both:
+        raise ValueError(
+            f"column {both[0]!r} is among the inputs, which are public, and is the private output: "
+            "leave it out of X, or rename y if it is another column"
+        )
+
+
+def check_same_order(X: object, *others: object) -> None:
+    """Refuse tables whose rows have the same labels, once each, in another order.
+
+    Rows are taken as they come; labels are those of pandas, and others have none.
+
+    Parameters
+    ----------
+    X : table
+    *others : columns of the same rows
+
+    Raises
+    ------
+    ValueError
+        It quotes no label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ages = pd.DataFrame({"age": [30, 40]})
+    >>> check_same_order(ages, pd.Series([1, 2]), np.array([3, 4]))
+    >>> check_same_order(ages, pd.Series([1, 2], index=[1, 0]))
+    Traceback (most recent call last):
+    ...
+    ValueError: rows of X, y and groups are taken as they come, and the same labels are in...
+    """
+    labels: Any = getattr(X, "index", None)
+    for other in others:
+        theirs: Any = getattr(other, "index", None)
+        if not (hasattr(labels, "symmetric_difference") and hasattr(theirs, "equals")):
+            continue
+        if len(labels) != len(theirs) or labels.equals(theirs):
+            continue
+        if labels.is_unique and theirs.is_unique and theirs.isin(labels).all():
+            raise ValueError(
+                "rows of X, y and groups are taken as they come, and the same labels are in "
+                "another order in one of them: sort them alike, or hand over arrays without labels"
+            )
