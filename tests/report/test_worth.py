@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from test_every_kind import KINDS, release_of
 
 from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor, DPGPRegressorPrivateInputs
@@ -107,6 +107,11 @@ def test_whole_private_rows_call_their_output_by_its_name_and_have_no_range():
         assert f"at the farther declared bound, it would be {found.far:.3g}." in text
         assert f"whole rows: the inputs (age) and {called} of every single row" in text
         assert ("the output" in text) == (called == "the output")
+    # A declared kernel is asked once: there are no bands.
+    once = model.set_params(kernel=RBF(3.0)).fit(X, y).release_
+    text = as_text(describe(once), width=10_000)
+    assert "between what it lies is not known" in text
+    assert "bands of later questions" not in text
 
 
 def test_of_whole_rows_with_long_tails_the_error_is_told_with_what_bands_clip():

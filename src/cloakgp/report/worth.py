@@ -7,7 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.models.likelihoods import CountLikelihood
-from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
+from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release, StatisticsRelease
 from cloakgp.release.accuracy import LIKELY, Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
@@ -26,9 +26,12 @@ HELD = "in seven of ten"
 # from it before.
 OF_WHOLE_ROWS = (
     " That is of points all over the declared ranges, not of people as they are; between what it "
-    "lies is not known, as the prior itself goes by the noisy answers, or was declared. How "
-    "far values lie beyond the bands of later questions is in both figures only as far as noisy "
-    "counts of the values tell: with long tails both may be too small."
+    "lies is not known, as the prior itself goes by the noisy answers, or was declared."
+)
+# Where residuals were asked in ever narrower bands.
+BEYOND_BANDS = (
+    " How far values lie beyond the bands of later questions is in both figures only as far as "
+    "noisy counts of the values tell: with long tails both may be too small."
 )
 # Of counts of events.
 OF_COUNTS = (
@@ -103,7 +106,8 @@ def accuracy_section(release: object) -> Section | None:
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
         if one_person := each.for_one_person():
-            sure = f"{OF_WHOLE_ROWS}{_of_tails(each)}"
+            rounds = isinstance(release, StatisticsRelease) and bool(release.residuals)
+            sure = f"{OF_WHOLE_ROWS}{BEYOND_BANDS * rounds}{_of_tails(each)}"
             if isinstance(release, Release | MultiOutputRelease):
                 sure = _how_sure(release, each)
             facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
