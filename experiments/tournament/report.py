@@ -81,8 +81,7 @@ def lay_out_doubts(
     if not failed:
         return
     anew, names = Cells(None), {place.table for place in failed}
-    anew.known = {place: mended.known.get(place, cells.known[place]) for place in failed}
-    anew.known = {**cells.known, **anew.known}
+    anew.known = cells.known | {place: mended.known[place] for place in failed & set(mended.known)}
     unfailed = [table for table in tables if table.name not in names]
     groups = by_delta(of)
     for group in groups:

@@ -415,7 +415,8 @@ def check_same_order(X: object, *others: object) -> None:
     labels: Any = getattr(X, "index", None)
     for other in others:
         theirs: Any = getattr(other, "index", None)
-        if not (hasattr(labels, "symmetric_difference") and hasattr(theirs, "equals")):
+        # Lists have an `index`, too, which is another thing.
+        if not (hasattr(labels, "is_unique") and hasattr(theirs, "is_unique")):
             continue
         if len(labels) != len(theirs) or labels.equals(theirs):
             continue
