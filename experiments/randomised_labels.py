@@ -94,20 +94,46 @@ def fit_told(
     penalty : float
         Of half the squared coefficients; the level is free.
     """
+    likelihood = likelihood_of_told(told, epsilon=epsilon, classes=classes)
+    return fit_likelihood(X, likelihood, penalty=penalty)
+
+
+def likelihood_of_told(told: Labels, *, epsilon: float, classes: int) -> Array:
+    """Return how probably `tell` tells of each class what it told, shape (N, C).
+
+    Examples
+    --------
+    >>> likelihood_of_told(np.array([1]), epsilon=1.0, classes=2).round(3)
+    array([[0.269, 0.731]])
+    """
     kept = truth_probability(epsilon, classes=classes)
-    lied = (1.0 - kept) / (classes - 1)
+    likelihood = np.full((len(told), classes), (1.0 - kept) / (classes - 1))
+    likelihood[np.arange(len(told)), told] = kept
+    return likelihood
+
+
+def fit_likelihood(X: Array, likelihood: Array, *, penalty: float) -> Callable[[Array], Array]:
+    """Fit a multinomial logistic model to what was told; return probabilities at inputs.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Standardised.
+    likelihood : array of shape (N, C)
+        How probably a row of each class says what it said.
+    penalty : float
+        Of half the squared coefficients; the level is free.
+    """
+    classes = likelihood.shape[1]
     design = np.column_stack([np.ones(len(X)), X])
     shape = (design.shape[1], classes)
 
     def loss(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(shape)
         p = special.softmax(design @ weights, axis=1)
-        own = p[np.arange(len(told)), told]
-        seen = lied + (kept - lied) * own
-        # ∂ log seen / ∂ logits = (kept − lied) own (1[told] − p) / seen.
-        slopes = -p
-        slopes[np.arange(len(told)), told] += 1.0
-        slopes *= ((kept - lied) * own / seen)[:, None]
+        seen = (p * likelihood).sum(axis=1)
+        # ∂ log seen / ∂ logit c = p_c (likelihood_c − seen) / seen.
+        slopes = p * (likelihood / seen[:, None] - 1.0)
         ridge = penalty * weights
         ridge[0] = 0.0
         value = -np.log(seen).sum() + 0.5 * float((ridge * weights).sum())

@@ -68,11 +68,6 @@ def noises_of(setting: Setting) -> tuple[Noise, ...]:
     return NOISES if setting.delta > 0.0 else ("laplace",)
 
 
-def noise_of_many(setting: Setting) -> Noise:
-    """Return the noise of many questions at once or one after another: Gaussian if there is a δ."""
-    return noises_of(setting)[-1]
-
-
 @dataclass(frozen=True, eq=False)
 class Sums:
     """Noisy answers R (y − centre) + noise.
@@ -147,9 +142,20 @@ def part_of_budget(epsilon: float, delta: float, *, parts: int) -> tuple[float, 
     return gaussian_epsilon(mu, PART_DELTA), PART_DELTA
 
 
-def part_of(setting: Setting, *, parts: int, number: int) -> Setting:
-    """Return the setting of one of so many equal parts, with a seed of its own if there is one."""
-    epsilon, delta = part_of_budget(setting.epsilon, setting.delta, parts=parts)
+def part_of(setting: Setting, *, parts: int, number: int, noise: Noise) -> Setting:
+    """Return the setting of one of so many equal parts, with a seed of its own if there is one.
+
+    With Laplace noise the δ is not used.
+
+    Examples
+    --------
+    >>> whole = Setting(epsilon=1.0, delta=0.01)
+    >>> half = part_of(whole, parts=2, number=0, noise="laplace")
+    >>> half.epsilon, half.delta
+    (0.5, 0.0)
+    """
+    delta = 0.0 if noise == "laplace" else setting.delta
+    epsilon, delta = part_of_budget(setting.epsilon, delta, parts=parts)
     seed = setting.insecure_seed
     return replace(
         setting,

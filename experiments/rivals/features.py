@@ -22,7 +22,6 @@ from experiments.rivals.base import (
     Rival,
     ask,
     mapped_inputs,
-    noise_of_many,
     noises_of,
     part_of,
 )
@@ -155,17 +154,19 @@ def boosted_sums(split: Split, setting: Setting) -> Predictions:
     regression via gradient boosting*, with inputs that are public: XᵀX is as it is, and all of the
     budget goes to Xᵀ of residuals clipped ever closer to 0.
 
-    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask`
-    (Gaussian; Laplace without a δ) on R = Φᵀ and residuals within ± half; the fit so far is
-    public, so one output moves a residual by the clip's width at most. Composition:
-    `experiments.rivals.base.part_of_budget`. Tuned: features (polynomials, or those in which the
-    default prior varies most), rounds, how fast clips close, ridge.
+    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask` on R =
+    Φᵀ and residuals within ± half; the fit so far is public, so one output moves a residual by the
+    clip's width at most. Composition: `experiments.rivals.base.part_of_budget`. Tuned: features
+    (polynomials, or those in which the default prior varies most), rounds, how fast clips close,
+    ridge, and Laplace noise at ε or Gaussian at (ε, δ).
     """
     found = {}
     for name, features in _boosted_features(split):
         gram = features.fitted.T @ features.fitted
         size = float(np.trace(gram)) / features.count
-        for rounds, decay, ridge in product(ROUNDS, DECAYS, BOOSTED_RIDGES):
+        for rounds, decay, ridge, noise in product(
+            ROUNDS, DECAYS, BOOSTED_RIDGES, noises_of(setting)
+        ):
             if rounds == 1 and decay != DECAYS[0]:
                 continue
             solve = partial(linalg.solve, gram + ridge * size * np.eye(features.count))
@@ -177,12 +178,12 @@ def boosted_sums(split: Split, setting: Setting) -> Predictions:
                     features.fitted.T,
                     left,
                     bounds=OutputBounds(-half, half),
-                    setting=part_of(setting, parts=rounds, number=number),
-                    noise=noise_of_many(setting),
+                    setting=part_of(setting, parts=rounds, number=number, noise=noise),
+                    noise=noise,
                 )
                 coefficients = coefficients + solve(asked.values)
             predicted = split.bounds.middle + features.test @ coefficients
-            label = f"{name}, {rounds} rounds, clips times {decay:g}, ridge {ridge:g}"
+            label = f"{name}, {rounds} rounds, clips times {decay:g}, ridge {ridge:g}, {noise}"
             found[label] = split.bounds.clip(predicted)
     return found
 

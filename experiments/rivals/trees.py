@@ -16,7 +16,7 @@ from experiments.rivals.base import (
     Rival,
     ask,
     mapped_inputs,
-    noise_of_many,
+    noises_of,
     part_of,
 )
 from experiments.rivals.features import halves
@@ -30,7 +30,7 @@ PASSES = (1, 5)
 ADDITIVE_LEAVES = 3
 # Of boosting random trees on clipped residuals.
 TREE_ROUNDS = (1, 3, 6)
-TREES_A_ROUND = 4
+TREES_A_ROUND = (1, 4)
 LEAVES = (3, 6, 12)
 DECAYS = (0.5, 0.8)
 TREE_RATES = (0.5, 1.0)
@@ -98,9 +98,9 @@ def additive_boosting(split: Split, setting: Setting) -> Predictions:
     exact calibration. The fit so far is public, so sums of residuals are sums of outputs less a
     known number: all sums are asked at once, and boosting is post-processing.
 
-    Neighbours: one output changes. Mechanism: `experiments.rivals.base.ask` (Gaussian; Laplace
-    without a δ) on the leaves of all trees; every row is in one leaf of each. Tuned: rounds,
-    learning rate, and how often the same answers are gone through.
+    Neighbours: one output changes. Mechanism: `experiments.rivals.base.ask` on the leaves of all
+    trees; every row is in one leaf of each. Tuned: rounds, learning rate, how often the same
+    answers are gone through, and Laplace noise at ε or Gaussian at (ε, δ).
     """
     fitted, test = mapped_inputs(split, ranked=True)
     rng = np.random.default_rng(0)
@@ -111,68 +111,73 @@ def additive_boosting(split: Split, setting: Setting) -> Predictions:
             for _ in range(rounds)
             for column in range(fitted.shape[1])
         ]
-        asked = ask(
-            np.concatenate([tree.indicators for tree in trees]),
-            split.outputs,
-            bounds=bounds,
-            setting=setting,
-            noise=noise_of_many(setting),
-        )
-        sums = asked.values.reshape(len(trees), ADDITIVE_LEAVES)
-        for rate in RATES:
-            known, predicted = np.zeros(len(fitted)), np.zeros(len(test))
-            for number in range(1, max(PASSES) + 1):
-                for tree, total in zip(trees, sums, strict=True):
-                    step = rate * tree.means(total - tree.indicators @ known)
-                    known += step[tree.fitted]
-                    predicted += step[tree.test]
-                if number in PASSES:
-                    label = f"{rounds} rounds, rate {rate:g}, passes {number}"
-                    found[label] = bounds.clip(asked.centre + predicted)
+        for noise in noises_of(setting):
+            asked = ask(
+                np.concatenate([tree.indicators for tree in trees]),
+                split.outputs,
+                bounds=bounds,
+                setting=setting,
+                noise=noise,
+            )
+            sums = asked.values.reshape(len(trees), ADDITIVE_LEAVES)
+            for rate in RATES:
+                known, predicted = np.zeros(len(fitted)), np.zeros(len(test))
+                for number in range(1, max(PASSES) + 1):
+                    for tree, total in zip(trees, sums, strict=True):
+                        step = rate * tree.means(total - tree.indicators @ known)
+                        known += step[tree.fitted]
+                        predicted += step[tree.test]
+                    if number in PASSES:
+                        label = f"{rounds} rounds, rate {rate:g}, passes {number}, {noise}"
+                        found[label] = bounds.clip(asked.centre + predicted)
     return found
 
 
 def boosted_trees(split: Split, setting: Setting) -> Predictions:
     """Boost random trees over all inputs on residuals that are clipped ever closer to 0.
 
-    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask`
-    (Gaussian; Laplace without a δ) on the leaves of a few random trees, and residuals within ±
-    half; the fit so far is public. Composition: `experiments.rivals.base.part_of_budget`. Tuned:
-    rounds, leaves, how fast clips close, learning rate; leaves are shrunk as their known noise asks
-    for.
+    Neighbours: one output changes. Mechanism: in every round `experiments.rivals.base.ask` on the
+    leaves of one or a few random trees, and residuals within ± half; the fit so far is public.
+    Composition: `experiments.rivals.base.part_of_budget`. Tuned: rounds, trees in each, leaves, how
+    fast clips close, learning rate, and Laplace noise at ε or Gaussian at (ε, δ); leaves are shrunk
+    as their known noise asks for.
     """
     fitted, test = mapped_inputs(split, ranked=True)
     rng = np.random.default_rng(0)
     bounds, found = split.bounds, {}
-    for rounds, leaves in product(TREE_ROUNDS, LEAVES):
+    for rounds, leaves, count in product(TREE_ROUNDS, LEAVES, TREES_A_ROUND):
         # With one round nothing closes.
-        for decay, rate in product(DECAYS[: 1 if rounds == 1 else None], TREE_RATES):
+        for decay, rate, noise in product(
+            DECAYS[: 1 if rounds == 1 else None], TREE_RATES, noises_of(setting)
+        ):
             known = np.full(len(fitted), bounds.middle)
             predicted = np.full(len(test), bounds.middle)
             closing = halves(bounds, rounds=rounds, decay=decay)
             for number, half in enumerate(closing):
                 trees = [
-                    random_partition(fitted, test, leaves=leaves, rng=rng)
-                    for _ in range(TREES_A_ROUND)
+                    random_partition(fitted, test, leaves=leaves, rng=rng) for _ in range(count)
                 ]
                 asked = ask(
                     np.concatenate([tree.indicators for tree in trees]),
                     split.outputs - known,
                     bounds=OutputBounds(-half, half),
-                    setting=part_of(setting, parts=rounds, number=number),
-                    noise=noise_of_many(setting),
+                    setting=part_of(setting, parts=rounds, number=number, noise=noise),
+                    noise=noise,
                 )
                 # As many rows as make the noise on a mean as large as half of the clip.
-                shrinkage = 2 * asked.noise_sd / (half * np.sqrt(TREES_A_ROUND))
-                sums = asked.values.reshape(TREES_A_ROUND, leaves)
+                shrinkage = 2 * asked.noise_sd / (half * np.sqrt(count))
+                sums = asked.values.reshape(count, leaves)
                 steps = [
-                    rate / TREES_A_ROUND * tree.means(total, shrinkage=shrinkage)
+                    rate / count * tree.means(total, shrinkage=shrinkage)
                     for tree, total in zip(trees, sums, strict=True)
                 ]
                 for tree, step in zip(trees, steps, strict=True):
                     known += step[tree.fitted]
                     predicted += step[tree.test]
-            label = f"{rounds} rounds, {leaves} leaves, clips times {decay:g}, rate {rate:g}"
+            label = (
+                f"{rounds} rounds of {count}, {leaves} leaves, clips times {decay:g}, "
+                f"rate {rate:g}, {noise}"
+            )
             found[label] = bounds.clip(predicted)
     return found
 

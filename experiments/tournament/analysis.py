@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from cloakgp.utils.arrays import Array
-from experiments.tournament.cells import Budget, Cells, Figures
+from experiments.tournament.cells import Budget, ByEntry, Cells, Figures
 from experiments.tournament.entries import OURS
 from experiments.tournament.tables import Judged
 
@@ -44,7 +44,7 @@ class Observed:
 
 
 def observe(
-    cells: Cells, tables: Sequence[Judged], *, budget: Budget | None, figure: str
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, budget: Budget | None, figure: str
 ) -> Observed:
     """Gather a figure of all entries, by the splits and draws that every table has.
 

@@ -1,4 +1,4 @@
-"""Cells: one table, split, draw of noise and budget, with the figures of every entry.
+"""Cells: one table, split, draw of noise and budget, with the figures of every entry and tuning.
 
 Kept as soon as measured, with the commit that measured them.
 """
@@ -6,12 +6,11 @@ Kept as soon as measured, with the commit that measured them.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -39,9 +38,16 @@ DIGITS = 4
 # Of ways without privacy, which pass it over.
 NOTHING_SPENT = Setting(epsilon=1.0)
 
+# The number of the first split that is measured; those of the first round are smaller.
+FIRST_SPLIT = 30
+# What is kept of every tuning of several; of a single one everything is.
+OF_EVERY_TUNING = ("error", "crps", "wrong")
+
 Figures = dict[str, float]
-Tunings = Mapping[str, Mapping[str, Sequence[str]]]
-"""By budget and name of a rival, the best first."""
+ByEntry = dict[str, Figures]
+ByTuning = dict[str, dict[str, Figures]]
+"""By entry and tuning."""
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,16 @@ def budgets(epsilons: Iterable[float] = EPSILONS) -> tuple[Budget, ...]:
 def figures_of_numbers(told: Told, dealt: Deal) -> Figures:
     """Return error, CRPS, share held and width of a prediction of numbers.
 
-    A prediction without quantiles is given a normal law of the sd that its errors have.
+    A prediction without quantiles is given a normal law of the sd that its errors have, within the
+    bounds, which are public.
     """
+    assert dealt.bounds is not None
     truth = np.asarray(dealt.outputs_test, dtype=np.float64)
     sd = float(truth.std())
     error = root_mean_square(told.mean - truth)
-    quantiles = normal_quantiles(told.mean, error) if told.quantiles is None else told.quantiles
+    quantiles = told.quantiles
+    if quantiles is None:
+        quantiles = dealt.bounds.clip(normal_quantiles(told.mean, error))
     lower, upper = (quantiles[:, end] for end in ENDS["90"])
     return {
         "error": error / sd,
@@ -130,43 +140,26 @@ def constant(dealt: Deal) -> Told:
     return Told(mean, quantiles=mean[:, None] + (LEVELS - 0.5) * width)
 
 
-def all_tunings(entry: Entry, dealt: Deal, setting: Setting) -> tuple[dict[str, Figures], float]:
-    """Return the figures of an entry by tuning, and seconds of processors.
+def figures_by_tuning(entry: Entry, dealt: Deal, setting: Setting) -> dict[str, Figures]:
+    """Return the figures of an entry by tuning.
 
     One that fails has those of a constant, and ``failed`` = 1.
     """
-    began = time.process_time()
     try:
-        found = entry.predict(dealt, setting)
+        told = entry.predict(dealt, setting)
     except Exception:
         # Whatever a rival or ours comes to: the protocol counts it.
-        failed = figures_of(constant(dealt), dealt) | {"failed": 1.0}
-        return {UNTOUCHED: failed}, time.process_time() - began
-    seconds = time.process_time() - began
-    return {tuning: figures_of(told, dealt) for tuning, told in found.items()}, seconds
-
-
-def judged_figures(
-    entry: Entry, dealt: Deal, setting: Setting, *, tunings: Sequence[str]
-) -> dict[str, float]:
-    """Return the figures of the tuning that was settled before, and the least error of all.
-
-    That is the first which the table allows.
-
-    Parameters
-    ----------
-    entry : Entry
-    dealt : Deal
-    setting : Setting
-    tunings : sequence of str
-        Empty where nothing is tuned, or no budget is spent: the best of all then.
-    """
-    found, seconds = all_tunings(entry, dealt, setting)
-    best = min(found, key=lambda name: found[name]["error"])
-    allowed = [tuning for tuning in tunings if tuning in found]
-    chosen = found[allowed[0] if allowed else best]
-    figures = chosen | {"least": found[best]["error"], "seconds": seconds}
-    return {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
+        found = {UNTOUCHED: figures_of(constant(dealt), dealt) | {"failed": 1.0}}
+    else:
+        found = {tuning: figures_of(one, dealt) for tuning, one in told.items()}
+    return {
+        tuning: {
+            name: float(f"{value:.{DIGITS}g}")
+            for name, value in figures.items()
+            if len(found) == 1 or name in OF_EVERY_TUNING
+        }
+        for tuning, figures in found.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -179,8 +172,8 @@ class Place:
     budget: str | None
 
 
-class Cells(Keeping[Place, dict[str, Figures]]):
-    """Figures by place and entry, a line of JSON for each place.
+class Cells(Keeping[Place, Content], Generic[Content]):
+    """Figures by place, a line of JSON for each.
 
     Parameters
     ----------
@@ -190,29 +183,96 @@ class Cells(Keeping[Place, dict[str, Figures]]):
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.known: dict[Place, dict[str, Figures]] = {}
+        self.known: dict[Place, Content] = {}
         if path is not None and path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
                 kept = json.loads(line)
-                self.known[Place(*kept["place"])] = kept["figures"]
+                if "place" in kept:
+                    self.known[Place(*kept["place"])] = self.decode(kept["figures"])
+                else:
+                    self.note(kept)
 
-    def find(self, key: Place) -> dict[str, Figures] | None:
+    def find(self, key: Place) -> Content | None:
         """Return the figures of a place, or None."""
         return self.known.get(key)
 
-    def put(self, key: Place, value: dict[str, Figures]) -> None:
+    def put(self, key: Place, value: Content) -> None:
         """Keep a cell, and add its line."""
         self.known[key] = value
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        figures, *notes = self.encode(value)
         line = {
             "place": [key.table, key.split, key.draw, key.budget],
             "commit": commit_of_sources(),
-            "figures": value,
+            "figures": figures,
         }
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.writelines(
+                json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n"
+                for each in (*notes, line)
+            )
+
+    def encode(self, value: Content) -> tuple[Any, ...]:
+        """Return what a line holds of a cell, and lines that are to be read before it."""
+        return (value,)
+
+    def decode(self, figures: Any) -> Content:
+        """Return a cell from what its line holds."""
+        found: Content = figures
+        return found
+
+    def note(self, line: Any) -> None:
+        """Take in a line that is of no cell."""
+        raise ValueError(f"{self.path}: a line without a place: {line}")
+
+
+class TriedCells(Cells[ByTuning]):
+    """Figures by place, entry and tuning; names of tunings have lines of their own, once."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.names: dict[str, list[str]] = {}
+        super().__init__(path)
+
+    def encode(self, value: ByTuning) -> tuple[Any, ...]:
+        """Return figures in rows, by the numbers of tunings, and the names that are new."""
+        fresh: dict[str, list[str]] = {}
+        figures: dict[str, Any] = {}
+        for entry, by_tuning in value.items():
+            if len(by_tuning) == 1:
+                figures[entry] = by_tuning
+                continue
+            known = self.names.setdefault(entry, [])
+            fresh[entry] = [tuning for tuning in by_tuning if tuning not in known]
+            known += fresh[entry]
+            heads = list(next(iter(by_tuning.values())))
+            rows = [
+                [known.index(tuning), *(one[head] for head in heads)]
+                for tuning, one in by_tuning.items()
+            ]
+            figures[entry] = {"heads": heads, "rows": rows}
+        fresh = {entry: names for entry, names in fresh.items() if names}
+        return (figures, {"tunings": fresh}) if fresh else (figures,)
+
+    def decode(self, figures: Any) -> ByTuning:
+        """Return figures by entry and tuning."""
+        return {
+            entry: (
+                {
+                    self.names[entry][number]: dict(zip(kept["heads"], row, strict=True))
+                    for number, *row in kept["rows"]
+                }
+                if "rows" in kept
+                else kept
+            )
+            for entry, kept in figures.items()
+        }
+
+    def note(self, line: Any) -> None:
+        """Take in names of tunings."""
+        for entry, names in line["tunings"].items():
+            self.names.setdefault(entry, []).extend(names)
 
 
 def places(
@@ -220,7 +280,7 @@ def places(
 ) -> Iterator[tuple[Judged, Place, Budget | None]]:
     """Yield what is to be measured: draw by draw, in each split by split, all tables."""
     for draw in range(draws):
-        for split in range(splits):
+        for split in range(FIRST_SPLIT, FIRST_SPLIT + splits):
             for table in tables:
                 if draw == 0:
                     yield table, Place(table.name, split, 0, None), None
@@ -230,12 +290,11 @@ def places(
 
 def measure(
     tables: Sequence[Judged],
-    cells: Cells,
+    cells: Cells[ByTuning],
     *,
     splits: int,
     draws: int,
     of: Sequence[Budget],
-    tunings: Mapping[str, Tunings],
     rows: int | None,
     insecure_seed: int | None = None,
     tick: Tick = no_tick,
@@ -248,8 +307,6 @@ def measure(
     cells : Cells
     splits, draws : int
     of : sequence of Budget
-    tunings : mapping
-        Of ``numbers`` and ``classes``, by budget and rival.
     rows : int or None
         The most that are fitted; None: all.
     insecure_seed : int or None
@@ -261,9 +318,7 @@ def measure(
         seed = None if insecure_seed is None else insecure_seed + number
         cells.get(
             place,
-            partial(
-                measure_cell, table, place, budget, tunings=tunings, rows=rows, insecure_seed=seed
-            ),
+            partial(measure_cell, table, place, budget, rows=rows, insecure_seed=seed),
         )
         tick()
 
@@ -279,11 +334,10 @@ def measure_cell(
     place: Place,
     budget: Budget | None,
     *,
-    tunings: Mapping[str, Tunings],
     rows: int | None,
     insecure_seed: int | None,
-) -> dict[str, Figures]:
-    """Return the figures of every entry at one place.
+) -> ByTuning:
+    """Return the figures of every entry and tuning at one place.
 
     Parameters
     ----------
@@ -291,19 +345,12 @@ def measure_cell(
     place : Place
     budget : Budget or None
         None: those without privacy.
-    tunings, rows, insecure_seed
+    rows, insecure_seed
         As for `measure`.
     """
     dealt = dealt_once(table, place.split, rows=rows)
     given = None
     if budget is not None:
         given = budget.setting(rows=len(dealt.outputs), seed=insecure_seed)
-    kind = tunings["classes" if table.is_of_classes else "numbers"]
-    settled = {} if budget is None else kind.get(str(budget), {})
     asked = entries(classes=table.is_of_classes, whole=rows is None, setting=given)
-    return {
-        one.name: judged_figures(
-            one, dealt, given or NOTHING_SPENT, tunings=settled.get(one.name, ())
-        )
-        for one in asked
-    }
+    return {one.name: figures_by_tuning(one, dealt, given or NOTHING_SPENT) for one in asked}

@@ -12,17 +12,26 @@ import typer
 from rich.table import Table as Printed
 
 from experiments.framework import Experiment, Progress
-from experiments.tournament import tuning
-from experiments.tournament.cells import EPSILONS, Cells, budgets, measure, places
+from experiments.tournament.cells import (
+    EPSILONS,
+    ByEntry,
+    ByTuning,
+    Cells,
+    TriedCells,
+    budgets,
+    measure,
+    places,
+)
 from experiments.tournament.entries import ROWS
+from experiments.tournament.judging import settle_by_others
 from experiments.tournament.protocol import check_protocol, check_tables
-from experiments.tournament.report import lay_out, lay_out_doubts
+from experiments.tournament.report import lay_out, lay_out_doubts, lay_out_second
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged
 
 FOLDER = Path(__file__).parent
 KEPT = FOLDER / "kept"
-# Of numbers, by later code, where a cell had failed.
-MENDED = "mended.jsonl"
+# The first round, which is closed; of numbers, by later code, where a cell had failed.
+FIRST, MENDED = KEPT / "first", "mended.jsonl"
 KINDS: Mapping[str, tuple[Judged, ...]] = MappingProxyType(
     {"numbers": NUMBERS, "classes": CLASSES, "whole": WHOLE}
 )
@@ -30,10 +39,26 @@ KINDS: Mapping[str, tuple[Judged, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Cells by kind of tables, and those of numbers that were measured anew where one failed."""
+    """Cells by kind of tables.
 
-    cells: Mapping[str, Cells]
-    mended: Cells
+    Attributes
+    ----------
+    cells : mapping
+        Of the second round, with every tuning.
+    first : mapping
+        Of the first round, with the tuning that was settled before it.
+    mended : Cells
+        Those of numbers of the first round that were measured anew where one failed.
+    """
+
+    cells: Mapping[str, Cells[ByTuning]]
+    first: Mapping[str, Cells[ByEntry]]
+    mended: Cells[ByEntry]
+
+
+def first_round() -> tuple[dict[str, Cells[ByEntry]], Cells[ByEntry]]:
+    """Return the kept cells of the first round, and those that were mended."""
+    return {kind: Cells(FIRST / f"{kind}.jsonl") for kind in KINDS}, Cells(FIRST / MENDED)
 
 
 @dataclass(frozen=True)
@@ -49,6 +74,7 @@ class Tournament(Experiment[Found]):
             "names": ["penguins", "women at work, Canada"],
             "rows": 60,
             "cells": None,
+            "with_first": False,
         }
     )
 
@@ -58,15 +84,13 @@ class Tournament(Experiment[Found]):
         None
     )
     names: Annotated[list[str] | None, typer.Option("--table", help="As printed.")] = None
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Settle rivals' tunings anew, on other tables.")
-    ] = False
     cells: Annotated[
         Path | None,
         typer.Option(help="Folder where cells are kept, and taken from: goes on where it was."),
     ] = KEPT
     epsilons: Sequence[float] = EPSILONS
     rows: int = ROWS
+    with_first: bool = True
     insecure_seed: int | None = None
 
     def chosen(self, kind: str) -> tuple[Judged, ...]:
@@ -79,18 +103,10 @@ class Tournament(Experiment[Found]):
         check_protocol()
         check_tables()
         of = budgets(self.epsilons)
-        if self.tune:
-            with progress("tunings", steps=tuning.SPLITS * (12 + 4)) as tick:
-                settled = {
-                    kind: tuning.tune(kind, of=of, insecure_seed=self.insecure_seed, tick=tick)
-                    for kind in tuning.KINDS
-                }
-            tuning.write_tunings(settled)
-        tunings = tuning.known_tunings()
-        found = {}
+        found: dict[str, Cells[ByTuning]] = {}
         for kind in self.kinds or KINDS:
             tables = self.chosen(kind)
-            kept = Cells(None if self.cells is None else self.cells / f"{kind}.jsonl")
+            kept = TriedCells(None if self.cells is None else self.cells / f"{kind}.jsonl")
             steps = len(list(places(tables, splits=self.splits, draws=self.draws, of=of)))
             with progress(f"tournament, {kind}", steps=max(steps, 1)) as tick:
                 measure(
@@ -99,23 +115,26 @@ class Tournament(Experiment[Found]):
                     splits=self.splits,
                     draws=self.draws,
                     of=of,
-                    tunings=tunings,
                     rows=None if kind == "whole" else self.rows,
                     insecure_seed=self.insecure_seed,
                     tick=tick,
                 )
             found[kind] = kept
-        return Found(found, mended=Cells(None if self.cells is None else self.cells / MENDED))
+        first, mended = first_round() if self.with_first else ({}, Cells[ByEntry](None))
+        return Found(found, first=first, mended=mended)
 
     def tables(self, found: Found) -> Iterable[Printed | str]:
-        """Lay out all figures, by kind of tables."""
+        """Lay out all figures, by round and kind of tables."""
         of = budgets(self.epsilons)
-        for kind, kept in found.cells.items():
+        for kind, kept in found.first.items():
             if kept.known:
                 yield from lay_out(kept, self.chosen(kind), kind=kind, of=of)
+        numbers = found.first.get("numbers")
+        if numbers is not None and numbers.known:
+            yield from lay_out_doubts(numbers, self.chosen("numbers"), of=of, mended=found.mended)
+        for kind, tried in found.cells.items():
+            if tried.known:
+                settled = settle_by_others(tried)
+                yield from lay_out_second(settled, self.chosen(kind), kind=kind, of=of)
             else:
                 yield f"{kind}: nothing is measured yet"
-        numbers = found.cells.get("numbers")
-        if numbers is not None and numbers.known:
-            tables = self.chosen("numbers")
-            yield from lay_out_doubts(numbers, tables, of=of, mended=found.mended)

@@ -23,7 +23,7 @@ CHANGES = "\n## Changes\n"
 SHA256_OF_RULES = "e8d67597f6604401cddcc265f242908acb028969c36c8d8b17f821200870911a"
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "f0ba3995f713dbf874d32fbbfc35abf2e495ed03ff4f579b60ef3613ec0ae4ec",
+        "protocol.md": "9a1ca9c464eef67c14f1c399daa9d107358dd55bc66ccfa17cb634d10c6acdcf",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )

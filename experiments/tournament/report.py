@@ -9,7 +9,7 @@ from rich.table import Table as Printed
 
 from experiments.framework import table_titled
 from experiments.tournament.analysis import Difference, Observed, differences, observe
-from experiments.tournament.cells import Budget, Cells
+from experiments.tournament.cells import Budget, ByEntry, Cells
 from experiments.tournament.entries import OURS
 from experiments.tournament.tables import Judged
 
@@ -25,6 +25,7 @@ FIGURES = {
 }
 # Of cells that failed and were measured anew by mended code, and of tables where none failed.
 MENDED, UNFAILED = "{} after mending", "{} of tables where no cell failed"
+SECOND, HELD = "second round, {}", "share in our 90 % intervals of single tables"
 # Widths and shares have no better end.
 COMPARED = ("error", "crps", "wrong")
 COSTS = (
@@ -34,7 +35,7 @@ COSTS = (
 
 
 def lay_out(
-    cells: Cells, tables: Sequence[Judged], *, kind: str, of: Sequence[Budget]
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, kind: str, of: Sequence[Budget]
 ) -> Iterator[Printed]:
     """Lay out everything of one kind of tables.
 
@@ -63,7 +64,7 @@ def lay_out(
 
 
 def lay_out_doubts(
-    cells: Cells, tables: Sequence[Judged], *, of: Sequence[Budget], mended: Cells
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, of: Sequence[Budget], mended: Cells[ByEntry]
 ) -> Iterator[Printed]:
     """Lay out what means over tables of numbers hide: how intervals hold by table, and failures.
 
@@ -80,7 +81,7 @@ def lay_out_doubts(
     failed = {place for place, figures in cells.known.items() if _failed(figures)}
     if not failed:
         return
-    anew, names = Cells(None), {place.table for place in failed}
+    anew, names = Cells[ByEntry](None), {place.table for place in failed}
     anew.known = cells.known | {place: mended.known[place] for place in failed & set(mended.known)}
     unfailed = [table for table in tables if table.name not in names]
     groups = by_delta(of)
@@ -92,6 +93,35 @@ def lay_out_doubts(
     for figure, name in (("error", "RMSE"), ("crps", "CRPS")):
         for group in groups:
             yield beside_ours(cells, unfailed, of=group, figure=figure, name=UNFAILED.format(name))
+
+
+def lay_out_second(
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, kind: str, of: Sequence[Budget]
+) -> Iterator[Printed]:
+    """Lay out the second round, whose rivals are tuned by all other tables.
+
+    Parameters
+    ----------
+    cells : Cells
+    tables : sequence of Judged
+    kind : {"numbers", "classes", "whole"}
+    of : sequence of Budget
+    """
+    told = FIGURES["classes" if kind == "classes" else "numbers"]
+    compared = {figure: SECOND.format(name) for figure, name in told.items() if figure in COMPARED}
+    groups = by_delta(of)
+    for lay in (overall, beside_ours):
+        for figure, name in compared.items():
+            for group in groups:
+                yield lay(cells, tables, of=group, figure=figure, name=name)
+    for group in groups:
+        name = f"{compared['error']}, least"
+        yield overall(cells, tables, of=group, figure="least", name=name)
+    for group in groups:
+        name = SECOND.format("share of cells that failed")
+        yield overall(cells, tables, of=group, figure="failed", name=name)
+    if kind != "classes":
+        yield held_by_table(cells, tables, of=of, name=SECOND.format(HELD))
 
 
 def _failed(figures: Mapping[str, Mapping[str, float]]) -> bool:
@@ -106,11 +136,13 @@ def by_delta(of: Sequence[Budget]) -> list[list[Budget]]:
     return [group for group in groups if group]
 
 
-def held_by_table(cells: Cells, tables: Sequence[Judged], *, of: Sequence[Budget]) -> Printed:
+def held_by_table(
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, of: Sequence[Budget], name: str = HELD
+) -> Printed:
     """Lay out how the share of outputs in our 90 % intervals differs from table to table."""
     found = _observed(cells, tables, of, "held")
     table = table_titled(
-        f"share in our 90 % intervals of single tables: of {_scale(found)}",
+        f"{name}: of {_scale(found)}",
         "budget",
         "table of the least",
         right=["least", "lower quartile", "median", "upper quartile", "most"],
@@ -128,7 +160,7 @@ def _suffix(group: Sequence[Budget]) -> str:
 
 
 def _observed(
-    cells: Cells, tables: Sequence[Judged], of: Sequence[Budget], figure: str
+    cells: Cells[ByEntry], tables: Sequence[Judged], of: Sequence[Budget], figure: str
 ) -> dict[Budget, Observed]:
     found = {budget: observe(cells, tables, budget=budget, figure=figure) for budget in of}
     return {budget: one for budget, one in found.items() if one.tables}
@@ -150,7 +182,7 @@ def _ends(counts: Sequence[int]) -> str:
 
 
 def overall(
-    cells: Cells,
+    cells: Cells[ByEntry],
     tables: Sequence[Judged],
     *,
     of: Sequence[Budget],
@@ -180,7 +212,7 @@ def overall(
 
 
 def beside_ours(
-    cells: Cells, tables: Sequence[Judged], *, of: Sequence[Budget], figure: str, name: str
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, of: Sequence[Budget], figure: str, name: str
 ) -> Printed:
     """Lay out how much larger each rival's figure is than ours, with what may be said of it."""
     found = _observed(cells, tables, of, figure)
@@ -217,7 +249,9 @@ def _short(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−")
 
 
-def by_table(cells: Cells, tables: Sequence[Judged], *, budget: Budget, name: str) -> Printed:
+def by_table(
+    cells: Cells[ByEntry], tables: Sequence[Judged], *, budget: Budget, name: str
+) -> Printed:
     """Lay out ours, the best rival of each table, and the best without privacy."""
     found = observe(cells, tables, budget=budget, figure="error")
     open_ones = observe(cells, tables, budget=None, figure="error")

@@ -4,12 +4,13 @@ import contextlib
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 
 from experiments.randomised_labels import (
     WAYS,
     RandomisedLabels,
+    fit_likelihood,
     fit_told,
     tell,
     truth_probability,
@@ -42,6 +43,23 @@ def test_without_lies_it_is_logistic_regression():
     # Two classes have two sets of coefficients here, each penalised: half the penalty on both.
     theirs = LogisticRegression(C=1.0).fit(X, y).predict_proba(X)[:, 1]
     np.testing.assert_allclose(ours, theirs, atol=2e-3)
+
+
+def test_where_odds_differ_from_row_to_row_it_finds_the_model_that_made_the_labels():
+    rng = np.random.default_rng(3)
+    rows = 40_000
+    X = rng.normal(size=(rows, 1))
+    logits = 1.0 - 1.5 * X[:, 0]
+    y = (rng.logistic(size=rows) < logits).astype(int)
+    # Half of the rows tell the truth, a quarter lie every third time, and a quarter say nothing.
+    lies = np.repeat([0.0, 1 / 3, 0.5], [rows // 2, rows // 4, rows // 4])
+    told = np.where(rng.uniform(size=rows) < lies, 1 - y, y)
+    likelihood = np.where(told[:, None] == [0, 1], 1.0 - lies[:, None], lies[:, None])
+    predict = fit_likelihood(X, likelihood, penalty=1e-6)
+    at = np.linspace(-2, 2, 9)
+    np.testing.assert_allclose(
+        predict(at[:, None])[:, 1], special.expit(1.0 - 1.5 * at), atol=0.015
+    )
 
 
 def test_slopes_are_those_of_the_likelihood(monkeypatch):

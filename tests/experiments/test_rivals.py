@@ -95,10 +95,13 @@ def test_what_is_asked_depends_on_no_output_and_adds_up_to_the_budget(rival, spl
         assert ours[1:4] == theirs[1:4]
         assert set(np.flatnonzero(ours[4] != theirs[4])) <= {7}
         assert np.abs(ours[4] - theirs[4]).max() <= ours[1].width * (1 + 1e-12)
-        # Either all of the budget at once, or one of equal parts that are Gaussian.
+        # Either all of the budget at once, or one of equal parts.
         spent = ours[2]
-        if spent != setting:
-            assert ours[3] == "gaussian"
+        if spent != setting and ours[3] == "laplace":
+            assert spent.delta == 0.0
+            parts = setting.epsilon / spent.epsilon
+            assert parts == pytest.approx(round(parts))
+        elif spent != setting:
             whole = exact_noise_multiplier(setting.epsilon, setting.delta) ** -2
             parts = whole * exact_noise_multiplier(spent.epsilon, spent.delta) ** 2
             assert parts == pytest.approx(round(parts), rel=1e-6)
@@ -108,11 +111,18 @@ def test_what_is_asked_depends_on_no_output_and_adds_up_to_the_budget(rival, spl
 @pytest.mark.parametrize("budget", [(0.1, 1e-5), (0.1, 0.01), (3.0, 0.01)])
 def test_parts_of_a_budget_add_up_to_it_and_have_seeds_of_their_own(parts, budget):
     setting = Setting(*budget, insecure_seed=10)
-    each = [part_of(setting, parts=parts, number=number) for number in range(parts)]
+    each = [
+        part_of(setting, parts=parts, number=number, noise="gaussian") for number in range(parts)
+    ]
     precision = sum(exact_noise_multiplier(one.epsilon, one.delta) ** -2 for one in each)
     assert precision <= exact_noise_multiplier(*budget) ** -2 * (1 + 1e-9)
     assert precision == pytest.approx(exact_noise_multiplier(*budget) ** -2, rel=1e-6)
     assert len({one.insecure_seed for one in each}) == parts
+    of_laplace = [
+        part_of(setting, parts=parts, number=number, noise="laplace") for number in range(parts)
+    ]
+    assert sum(one.epsilon for one in of_laplace) == pytest.approx(budget[0])
+    assert {one.delta for one in of_laplace} == {0.0}
 
 
 def test_in_a_rival_of_several_rounds_every_round_is_asked_with_its_part(split, monkeypatch):
@@ -130,6 +140,9 @@ def test_in_a_rival_of_several_rounds_every_round_is_asked_with_its_part(split, 
     assert len(settings) == 3 * len(found)
     for number in range(len(found)):
         rounds = settings[3 * number : 3 * number + 3]
+        if rounds[0].delta == 0.0:
+            assert sum(one.epsilon for one in rounds) == pytest.approx(1.0)
+            continue
         spent = sum(exact_noise_multiplier(one.epsilon, one.delta) ** -2 for one in rounds)
         assert spent == pytest.approx(whole, rel=1e-6)
 

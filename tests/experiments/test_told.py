@@ -7,13 +7,17 @@ import pytest
 
 from cloakgp.privacy import OutputBounds
 from experiments.priors import Split
+from experiments.randomised_labels import tell
 from experiments.rivals.classes import (
     TOLD_LABELS,
     TWO_STAGES,
     VOTES,
     WITHOUT_PRIVACY,
     LabelSplit,
+    likelihood_with_prior,
+    shares_with_totals,
     tell_with_prior,
+    undo_lies,
 )
 from experiments.rivals.told import (
     Randomiser,
@@ -147,6 +151,56 @@ def test_labels_told_with_a_prior_differ_by_e_to_epsilon_at_most(epsilon):
         possible = shares.max(axis=0) > 0
         ratios = shares[:, possible].max(axis=0) / shares[:, possible].min(axis=0)
         assert ratios.max() <= np.exp(epsilon) * 1.06
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 2.0])
+def test_the_likelihood_of_labels_told_with_a_prior_is_how_often_they_are_told(epsilon):
+    rng = np.random.default_rng(6)
+    rows = 40_000
+    for prior in ([0.25, 0.25, 0.25, 0.25], [0.5, 0.4, 0.05, 0.05], [0.01, 0.01, 0.01, 0.97]):
+        of_rows = np.tile(prior, (rows, 1))
+        for label in range(4):
+            told = tell_with_prior(np.full(rows, label), of_rows, epsilon=epsilon, rng=rng)
+            seen, counts = np.unique(told, return_counts=True)
+            likelihood = likelihood_with_prior(seen, of_rows[: len(seen)], epsilon=epsilon)
+            np.testing.assert_allclose(counts / rows, likelihood[:, label], atol=0.01)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_undoing_lies_finds_the_shares_that_were_told_wrongly(classes):
+    rng = np.random.default_rng(7)
+    shares = np.arange(1, classes + 1) / np.arange(1, classes + 1).sum()
+    labels = rng.choice(classes, size=200_000, p=shares)
+    told = tell(labels, epsilon=1.0, classes=classes, rng=rng)
+    as_told = np.bincount(told, minlength=classes)[None] / len(told)
+    np.testing.assert_allclose(undo_lies(as_told, epsilon=1.0)[0], shares, atol=0.01)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_with_totals_shares_are_asked_at_the_price_of_the_counts(classes, monkeypatch):
+    """One label moves one count by 1 if one of two classes is counted, and else two counts."""
+    scales = []
+
+    class Spied:
+        def laplace(self, *, scale, size):
+            scales.append((scale, size))
+            return np.zeros(size)
+
+    monkeypatch.setattr("experiments.rivals.classes.np.random.default_rng", lambda _: Spied())
+    counts = np.arange(1.0, 1 + 3 * classes).reshape(3, classes)
+    found = shares_with_totals(counts, setting=Setting(epsilon=0.5, delta=0.0), spread=1e9)
+    expected = {2: (2.0, (3, 1)), 3: (4.0, (3, 3))}
+    assert scales == [expected[classes]]
+    np.testing.assert_allclose(found, counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_with_totals_noise_moves_shares_to_the_overall_ones():
+    counts = np.array([[400.0, 600.0], [3.0, 0.0]])
+    found = shares_with_totals(
+        counts, setting=Setting(epsilon=1.0, delta=0.0, insecure_seed=1), spread=0.1
+    )
+    np.testing.assert_allclose(found[0], [0.4, 0.6], atol=0.02)
+    np.testing.assert_allclose(found[1], [0.4, 0.6], atol=0.08)
 
 
 def test_a_uniform_prior_is_randomised_response():

@@ -15,8 +15,8 @@ from experiments import __main__ as command_line
 from experiments.commits import PROJECT
 from experiments.pages import BLOCK, Kept
 from experiments.raw_tables import encoded_by_hand
-from experiments.tournament import analysis, cells, command, entries, protocol, report, tuning
-from experiments.tournament.cells import Budget, Cells, Place, budgets
+from experiments.tournament import analysis, cells, command, entries, judging, protocol, report
+from experiments.tournament.cells import FIRST_SPLIT, Budget, Cells, Place, TriedCells, budgets
 from experiments.tournament.entries import OURS, Deal, Entry, Told
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged, file_of
 from experiments.written import Plain
@@ -179,13 +179,19 @@ def test_the_score_of_a_normal_law_is_the_closed_form():
     assert found["error"] == pytest.approx(1.0, abs=0.01)
 
 
-def test_a_prediction_without_quantiles_is_given_the_sd_of_its_errors():
+def test_a_prediction_without_quantiles_is_given_the_sd_of_its_errors_within_the_bounds():
     dealt = dealt_numbers()
     mean = np.full(4, 1.5)
     sd = float(np.sqrt(np.mean((mean - dealt.outputs_test) ** 2)))
     given = cells.figures_of_numbers(Told(mean), dealt)
-    said = cells.figures_of_numbers(Told(mean, entries.normal_quantiles(mean, sd)), dealt)
+    quantiles = entries.normal_quantiles(mean, sd)
+    assert quantiles.min() < 0.0
+    said = cells.figures_of_numbers(Told(mean, np.clip(quantiles, 0.0, 4.0)), dealt)
     assert given == said
+    # An entry that says quantiles is judged by these, wherever they are.
+    beyond = cells.figures_of_numbers(Told(mean, quantiles), dealt)
+    assert beyond["width"] > said["width"]
+    assert beyond["crps"] > said["crps"]
 
 
 def test_classes_are_scored_beside_knowing_their_shares():
@@ -205,23 +211,105 @@ def failing(*given):
 @pytest.mark.parametrize("dealt", [dealt_numbers(), dealt_classes()])
 def test_an_entry_that_fails_has_the_error_of_a_constant_and_is_counted(dealt):
     entry = Entry("breaks", True, failing, is_of_classes=bool(dealt.classes))
-    found = cells.judged_figures(entry, dealt, NO_DELTA.setting(rows=2), tunings=["a"])
+    [found] = cells.figures_by_tuning(entry, dealt, NO_DELTA.setting(rows=2)).values()
     expected = cells.figures_of(cells.constant(dealt), dealt)
     assert found["failed"] == 1.0
     assert found["error"] == pytest.approx(expected["error"], rel=1e-3)
 
 
-def test_judged_is_the_tuning_that_was_settled_and_the_least_is_told_besides():
+def test_all_tunings_are_kept_and_of_a_single_one_all_figures():
     dealt = dealt_numbers()
     told = {"good": Told(dealt.outputs_test), "settled": Told(np.full(4, 1.5))}
-    entry = Entry("two", True, lambda *_: told)
     setting = NO_DELTA.setting(rows=2)
-    found = cells.judged_figures(entry, dealt, setting, tunings=["settled", "good"])
-    assert found["error"] == pytest.approx(1.0)
-    assert found["least"] == 0.0
-    # Of a tuning that a table does not allow, the next.
-    other = cells.judged_figures(entry, dealt, setting, tunings=["too large", "settled"])
-    assert other == found | {"seconds": other["seconds"]}
+    found = cells.figures_by_tuning(Entry("two", True, lambda *_: told), dealt, setting)
+    assert [(name, set(one)) for name, one in found.items()] == [
+        ("good", {"error", "crps"}),
+        ("settled", {"error", "crps"}),
+    ]
+    assert found["settled"]["error"] == pytest.approx(1.0)
+    [alone] = cells.figures_by_tuning(
+        Entry("one", True, lambda *_: {"all": told["good"]}), dealt, setting
+    ).values()
+    assert set(alone) == {"error", "crps", "held", "width"}
+
+
+def tried_of(errors):
+    """Cells of the second round: errors by table, entry and tuning, in one split."""
+    kept = TriedCells(None)
+    for table, by_entry in errors.items():
+        kept.known[Place(table, FIRST_SPLIT, 0, str(NO_DELTA))] = {
+            entry: {
+                tuning: {"error": error, "crps": error / 2} for tuning, error in by_tuning.items()
+            }
+            for entry, by_tuning in by_entry.items()
+        }
+    return kept
+
+
+def settled_errors(errors):
+    found = judging.settle_by_others(tried_of(errors)).known
+    return {
+        place.table: {entry: one["error"] for entry, one in by_entry.items()}
+        for place, by_entry in found.items()
+    }
+
+
+def test_a_rival_is_tuned_by_all_other_tables_and_by_nothing_of_its_own():
+    errors = {
+        "a": {"rival": {"x": 0.1, "y": 0.9}},
+        "b": {"rival": {"x": 0.8, "y": 0.5}},
+        "c": {"rival": {"x": 0.7, "y": 0.6}},
+        "d": {"rival": {"x": 0.6, "y": 0.5}},
+    }
+    found = settled_errors(errors)
+    assert found["a"]["rival"] == 0.9
+    # Without "b" x is better in the mean, thanks to "a".
+    assert found["b"]["rival"] == 0.8
+    for own in (0.0, 5.0):
+        errors["a"]["rival"]["x"] = own
+        assert settled_errors(errors)["a"]["rival"] == 0.9
+
+
+def test_the_least_of_all_tunings_is_told_besides():
+    kept = tried_of({name: {"rival": {"x": 0.5, "y": 0.4}} for name in "abc"})
+    kept.known[Place("a", FIRST_SPLIT, 0, str(NO_DELTA))]["rival"]["x"]["error"] = 0.3
+    settled = judging.settle_by_others(kept).known
+    assert settled[Place("a", FIRST_SPLIT, 0, str(NO_DELTA))]["rival"] == {
+        "error": 0.4,
+        "crps": 0.2,
+        "least": 0.3,
+    }
+
+
+def test_a_tuning_that_few_tables_allow_is_compared_on_these():
+    """By means "few" would win, which only easy tables allow."""
+    errors = {name: {"rival": {"x": 1.0, "y": 0.9}} for name in ("hard", "harder", "hardest")}
+    for name in ("easy", "easier", "easiest", "own"):
+        errors[name] = {"rival": {"x": 0.2, "y": 0.1, "few": 0.3}}
+    assert settled_errors(errors)["own"]["rival"] == 0.1
+    # Too few allow it to be known.
+    alone = {name: errors[name] for name in ("hard", "harder", "hardest", "own")}
+    alone["own"] = {"rival": {"x": 0.2, "y": 0.1, "few": 0.0}}
+    assert settled_errors(alone)["own"]["rival"] == 0.1
+
+
+def test_without_privacy_and_where_there_is_no_other_table_the_best_is_judged():
+    assert settled_errors({"a": {"rival": {"x": 0.5, "y": 0.4}}})["a"]["rival"] == 0.4
+    kept = TriedCells(None)
+    for name, error in {"a": 0.1, "b": 0.9, "c": 0.9}.items():
+        kept.known[Place(name, FIRST_SPLIT, 0, None)] = {
+            "open": {"x": {"error": error}, "y": {"error": 0.5}}
+        }
+    found = judging.settle_by_others(kept).known
+    assert [one["open"]["error"] for one in found.values()] == [0.1, 0.5, 0.5]
+
+
+def test_an_entry_that_fails_on_one_table_has_its_constant_there_and_is_tuned_elsewhere():
+    errors = {name: {"rival": {"x": 0.5, "y": 0.4}} for name in "abcd"}
+    errors["a"] = {"rival": {"untouched": 2.0}}
+    found = settled_errors(errors)
+    assert found["a"]["rival"] == 2.0
+    assert found["b"]["rival"] == 0.4
 
 
 def test_budgets_have_no_delta_or_one_over_the_squared_rows():
@@ -234,7 +322,11 @@ def test_all_splits_of_a_draw_come_before_the_next_draw(table):
         for _, place, _ in cells.places([table], splits=2, draws=2, of=[NO_DELTA])
     ]
     of = str(NO_DELTA)
-    assert order == [(0, 0, None), (0, 0, of), (0, 1, None), (0, 1, of), (1, 0, of), (1, 1, of)]
+    one, two = FIRST_SPLIT, FIRST_SPLIT + 1
+    assert order == [
+        *((0, one, None), (0, one, of), (0, two, None), (0, two, of)),
+        *((1, one, of), (1, two, of)),
+    ]
 
 
 def constant_entries(values):
@@ -259,11 +351,10 @@ def test_kept_cells_are_not_measured_again(table, tmp_path, monkeypatch):
     def run(splits):
         cells.measure(
             [table],
-            Cells(path),
+            TriedCells(path),
             splits=splits,
             draws=1,
             of=[NO_DELTA],
-            tunings={"numbers": {}, "classes": {}},
             rows=20,
         )
 
@@ -273,11 +364,36 @@ def test_kept_cells_are_not_measured_again(table, tmp_path, monkeypatch):
     assert len(asked) == 4
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [line["place"][:3] for line in lines if line["place"][3]] == [
-        ["pay", 0, 0],
-        ["pay", 1, 0],
+        ["pay", FIRST_SPLIT, 0],
+        ["pay", FIRST_SPLIT + 1, 0],
     ]
     assert all(line["commit"] for line in lines)
-    assert Cells(path).known[Place("pay", 0, 0, str(NO_DELTA))]["rival"]["error"] > 0
+    place = Place("pay", FIRST_SPLIT, 0, str(NO_DELTA))
+    assert TriedCells(path).known[place]["rival"]["all"]["error"] > 0
+
+
+def test_cells_with_many_tunings_are_read_as_they_were_kept(tmp_path):
+    path = tmp_path / "numbers.jsonl"
+    kept = TriedCells(path)
+    one, two, three = (Place("pay", number, 0, None) for number in range(3))
+    kept.put(one, {OURS: {"untouched": {"error": 0.5, "held": 0.9}}, "r": {"x": {"error": 0.1}}})
+    later = {"x": {"error": 0.2, "crps": 0.1}, "y": {"error": 0.3, "crps": 0.2}}
+    kept.put(two, {"r": later, "s": {"x": {"error": 0.4}, "z": {"error": 0.5}}})
+    again = TriedCells(path)
+    # Names go on where they were.
+    again.put(three, {"r": {"z": {"error": 0.7}, "y": {"error": 0.6}}})
+    read = TriedCells(path).known
+    assert read == again.known
+    assert read[one] == kept.known[one]
+    assert read[two] == {"r": later, "s": {"x": {"error": 0.4}, "z": {"error": 0.5}}}
+    assert read[three]["r"] == {"z": {"error": 0.7}, "y": {"error": 0.6}}
+
+
+def test_a_line_that_is_of_no_cell_is_not_passed_over(tmp_path):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text('{"tunings": {}}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="without a place"):
+        Cells(path)
 
 
 def cells_of(values):
@@ -356,30 +472,15 @@ def test_signs_are_tested_exactly_where_there_are_few():
     assert analysis.sign_test(values, seed=0) == pytest.approx(expected)
 
 
-def test_tunings_are_ranked_that_every_table_allows():
-    errors = {"here": [0.1], "all": [0.5, 0.6], "worse": [0.7, 0.8], "worse, too": [0.9, 0.9]}
-    assert tuning.ranked(errors) == ["all", "worse"]
-
-
-def test_settled_tunings_are_there_for_every_budget_and_rival():
-    found = tuning.known_tunings()
-    for kind in tuning.KINDS:
+def test_tunings_of_the_first_round_are_there_for_every_budget_and_rival():
+    found = json.loads((command.FIRST / "tunings.json").read_text(encoding="utf-8"))
+    for kind in ("numbers", "classes"):
         assert set(found[kind]) == set(map(str, budgets()))
         for budget in budgets():
             asked = entries.entries(classes=kind == "classes", setting=budget.setting(rows=9))
             named = {one.name for one in asked if one.name != OURS}
             assert named <= set(found[kind][str(budget)])
             assert ["untouched"] not in found[kind][str(budget)].values()
-
-
-def test_tuning_finds_what_does_best(monkeypatch):
-    by_tuning = {"bad": Told(np.zeros(4)), "good": Told(np.array([0.0, 1.0, 2.0, 3.0]))}
-    rival = Entry("rival", True, lambda *_: by_tuning)
-    monkeypatch.setattr(tuning, "entries", lambda **_: (rival,))
-    monkeypatch.setattr(tuning, "deals", lambda *_, **__: [dealt_numbers()])
-    assert tuning.tune("numbers", of=[NO_DELTA], splits=1) == {
-        str(NO_DELTA): {"rival": ["good", "bad"]}
-    }
 
 
 def test_every_table_has_a_place_on_the_page():
@@ -394,9 +495,11 @@ def test_every_table_has_a_place_on_the_page():
 
 @pytest.mark.slow
 def test_what_is_kept_for_the_page_is_what_the_kept_cells_come_to():
+    first, mended = command.first_round()
     found = command.Found(
-        {kind: Cells(command.KEPT / f"{kind}.jsonl") for kind in command.KINDS},
-        mended=Cells(command.KEPT / command.MENDED),
+        {kind: TriedCells(command.KEPT / f"{kind}.jsonl") for kind in command.KINDS},
+        first=first,
+        mended=mended,
     )
     shown = [each for each in command.Tournament().tables(found) if not isinstance(each, str)]
     assert [Plain.of(table) for table in shown] == list(Kept.read("tournament").tables)
@@ -404,7 +507,8 @@ def test_what_is_kept_for_the_page_is_what_the_kept_cells_come_to():
 
 def test_cells_that_failed_count_and_are_measured_anew_apart():
     """All of ours that ever failed, as the first commit that has them says."""
-    known, anew = (Cells(command.KEPT / name).known for name in ("numbers.jsonl", command.MENDED))
+    first, mended = command.first_round()
+    known, anew = first["numbers"].known, mended.known
     failed = {place for place, figures in known.items() if figures.get(OURS, {}).get("failed")}
     assert failed == set(anew)
     assert {(place.table, place.split) for place in failed} == {
@@ -458,12 +562,17 @@ def test_intervals_of_single_tables_are_told_by_their_quartiles():
     assert list(row) == [str(NO_DELTA), "table 1", "0.700", "0.800", "0.900", "0.950", "1.000"]
 
 
-def test_kept_cells_were_measured_by_what_is_committed():
+@pytest.mark.parametrize("folder", [command.FIRST, command.KEPT])
+def test_kept_cells_were_measured_by_what_is_committed(folder):
     for kind in command.KINDS:
-        path = command.KEPT / f"{kind}.jsonl"
+        path = folder / f"{kind}.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        commits = {json.loads(line)["commit"] for line in lines}
+        kept = [one for one in map(json.loads, lines) if "place" in one]
+        commits = {one["commit"] for one in kept}
         assert not [one for one in commits if one.endswith("+") or one == "unknown"]
+        if folder == command.KEPT:
+            assert len(commits) <= 1
+            assert min((one["place"][1] for one in kept), default=FIRST_SPLIT) == FIRST_SPLIT
 
 
 def test_a_page_says_by_what_it_is_headed():
