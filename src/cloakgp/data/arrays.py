@@ -131,15 +131,19 @@ class ArrayRows(LocalRows):
 
     def _blocks(self, *, private: bool) -> Generator[_ArrayBlock, None, None]:
         for first in range(0, self.count, self.chunk_rows):
-            span = slice(first, min(first + self.chunk_rows, self.count))
-            yield _ArrayBlock(
-                X=_cut(self._X, span),
-                private=_cut(self._outputs, span) if private else None,
-                whose=None if self._groups is None else self._groups[span],
-                first_row=first,
-                names=self.input_names,
-                n_outputs=self.n_outputs,
+            yield self._block(
+                slice(first, min(first + self.chunk_rows, self.count)), private=private
             )
+
+    def _block(self, span: slice, *, private: bool) -> _ArrayBlock:
+        return _ArrayBlock(
+            X=_cut(self._X, span),
+            private=_cut(self._outputs, span) if private else None,
+            whose=None if self._groups is None else self._groups[span],
+            first_row=span.start,
+            names=self.input_names,
+            n_outputs=self.n_outputs,
+        )
 
 
 def _shape(X: Any) -> tuple[int, int]:

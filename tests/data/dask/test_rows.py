@@ -21,6 +21,7 @@ import pandas as pd
 import pytest
 
 from cloakgp.data.dask.rows import DaskRows
+from cloakgp.data.dask.tasks import cut_spans
 
 # What distributed itself says when clusters come and go.
 pytestmark = [
@@ -168,15 +169,10 @@ def parquet_of(path, client):
     )
 
 
-def expected(table, sizes):
-    """The sums of numpy, chunk after chunk in blocks of the sizes given."""
+def expected(table):
+    """The sums of numpy, chunk after chunk of the whole table."""
     X, y = table[INPUTS].to_numpy(), table["height"].to_numpy()
-    chunks, start = [], 0
-    for size in sizes:
-        for first in range(0, size, CHUNK_ROWS):
-            chunks.append(min(CHUNK_ROWS, size - first))
-        start += size
-    assert start == len(X)
+    chunks = [min(CHUNK_ROWS, len(X) - first) for first in range(0, len(X), CHUNK_ROWS)]
     return (
         tuple(enumerate(chunks)),
         int(np.rint(X * 1000).sum()),
@@ -188,13 +184,12 @@ def expected(table, sizes):
 
 @pytest.mark.parametrize("kind", ["frame", "arrays", "parquet"])
 def test_sums_are_numpys(kind, table, client, files):
-    rows, sizes = {
-        "frame": lambda: (frame_of(table, client), [46] * 5),
-        "arrays": lambda: (arrays_of(table, client), [46] * 5),
-        # So few rows that every row group is a task of its own.
-        "parquet": lambda: (parquet_of(files, client), [33, 33, 33, 2, 33, 33, 33, 30]),
+    rows = {
+        "frame": lambda: frame_of(table, client),
+        "arrays": lambda: arrays_of(table, client),
+        "parquet": lambda: parquet_of(files, client),
     }[kind]()
-    chunks, of_inputs, of_outputs, floats, weighted = expected(table, sizes)
+    chunks, of_inputs, of_outputs, floats, weighted = expected(table)
     inputs = rows.over_inputs(OnInputs(), what="adding")
     outputs = rows.over_rows(OnRows(), what="adding")
     assert rows.n_inputs == 2
@@ -206,6 +201,69 @@ def test_sums_are_numpys(kind, table, client, files):
     assert repr(rows) == "DaskRows(230 rows, 2 inputs)"
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(rows)
+
+
+def test_where_partitions_end_changes_no_bit(table, client, tmp_path):
+    """It may have been decided by bytes, private ones among them."""
+
+    def told(rows):
+        sums = (
+            rows.over_inputs(OnInputs(), what="adding"),
+            rows.over_rows(OnRows(), what="adding"),
+        )
+        return [(one.chunks, one.whole, one.floats.tobytes()) for one in sums]
+
+    found = [told(frame_of(table, client, parts=parts)) for parts in (1, 4, 9)]
+    found += [told(arrays_of(table, client, chunks=chunks)) for chunks in (19, 21, 230)]
+    for groups in (7, 64, 230):
+        path = tmp_path / f"{groups}.parquet"
+        table.to_parquet(path, row_group_size=groups, index=False)
+        found.append(told(parquet_of(path, client)))
+    assert found == [found[0]] * len(found)
+
+
+def test_how_long_a_private_cell_is_written_changes_no_bit_of_the_inputs(table, client, tmp_path):
+    """``read_csv`` cuts partitions by bytes."""
+
+    def told(name, cell):
+        path = tmp_path / name
+        heights = table["height"].astype(str)
+        heights[3] = cell
+        table.assign(height=heights).to_csv(path, index=False)
+        frame = dd.read_csv(path, blocksize=600)
+        rows = DaskRows.from_dataframe(
+            frame, inputs=INPUTS, output="height", client=client, chunk_rows=CHUNK_ROWS
+        )
+        sums = rows.over_inputs(OnInputs(), what="adding")
+        return (sums.chunks, sums.floats.tobytes()), frame.map_partitions(len).compute().tolist()
+
+    short, lengths = told("short.csv", "170")
+    long, other_lengths = told("long.csv", "170." + "1" * 40)
+    assert lengths != other_lengths
+    assert short == long
+
+
+@pytest.mark.parametrize(
+    ("lengths", "chunk_rows"), [([5], 2), ([1] * 90, 2), ([0, 700, 0, 3], 10), ([64, 64], 1)]
+)
+def test_spans_hold_every_row_once_and_are_cut_by_the_number_of_rows(lengths, chunk_rows):
+    spans = cut_spans(lengths, chunk_rows=chunk_rows)
+    whole = cut_spans([sum(lengths)], chunk_rows=chunk_rows)
+    assert [(one.first_row, one.rows, one.first_chunk) for one in spans] == [
+        (one.first_row, one.rows, one.first_chunk) for one in whole
+    ]
+    assert all(one.first_row == chunk_rows * one.first_chunk for one in spans)
+    ends = np.cumsum([0, *lengths])
+    rows = [
+        stretch.partition.start + row
+        for span in spans
+        for stretch in span.stretches
+        for row in stretch.rows
+    ]
+    assert rows == list(range(sum(lengths)))
+    for stretch in (stretch for span in spans for stretch in span.stretches):
+        assert stretch.partition == range(ends[stretch.number], ends[stretch.number + 1])
+        assert len(stretch.rows) > 0
 
 
 def test_one_worker_or_several_give_the_same_bits(table, client, files):
@@ -364,7 +422,7 @@ def test_inputs_do_without_outputs_that_cannot_be_made(table, client):
         DaskRows.from_arrays(X, y, client=client),
     ):
         of_inputs = rows.over_inputs(OnInputs(), what="adding").whole
-        assert of_inputs == expected(table, [len(table)])[1]
+        assert of_inputs == expected(table)[1]
         with pytest.raises(RuntimeError, match="AssertionError"):
             rows.over_rows(OnRows(), what="adding")
 
@@ -381,7 +439,7 @@ def test_inputs_do_without_outputs_that_cannot_be_read(table, client, tmp_path):
     raw[first : first + column.total_compressed_size] = b"\xff" * column.total_compressed_size
     path.write_bytes(raw)
     rows = parquet_of(path, client)
-    assert rows.over_inputs(OnInputs(), what="adding").whole == expected(table, [230])[1]
+    assert rows.over_inputs(OnInputs(), what="adding").whole == expected(table)[1]
     with pytest.raises(ValueError, match=r"people\.parquet .*damaged"):
         rows.over_rows(OnRows(), what="adding")
 
@@ -463,7 +521,7 @@ def test_unknown_sizes_are_counted(table, client):
     assert repr(rows) == "DaskRows(? rows, 2 inputs)"
     sums = rows.over_rows(OnRows(), what="adding")
     assert rows.count == len(kept)
-    assert sums.whole == expected(kept, [len(kept)])[2]
+    assert sums.whole == expected(kept)[2]
     with pytest.raises(ValueError, match="4 chunks of rows and y has 2, of unknown sizes"):
         DaskRows.from_arrays(
             ddf[INPUTS].to_dask_array(), da.zeros(len(kept), chunks=len(kept) // 2 + 1)
@@ -531,13 +589,13 @@ def test_what_lies_on_the_cluster_is_used_there(kept, table, client):
     else:
         rows = DaskRows.from_dataframe(ddf, inputs=INPUTS, output="height", client=client)
     sums = rows.over_rows(OnRows(), what="adding")
-    assert sums.whole == expected(table, [len(table)])[2]
+    assert sums.whole == expected(table)[2]
     assert rows.over_inputs(OnInputs(), what="adding").chunks == sums.chunks
     assert rows.over_rows(OnRows(), what="adding").floats.tobytes() == sums.floats.tobytes()
 
 
 def test_parquet_read_by_dask_keeps_its_partitions(table, client, tmp_path):
-    """Dask would join files when few columns are wanted: passes would see other chunks."""
+    """Dask would join files when few columns are wanted: passes would see other partitions."""
     wide = table.assign(**{f"other{number}": 0.0 for number in range(20)})
     dd.from_pandas(wide, npartitions=6).to_parquet(tmp_path / "wide")
     with warnings.catch_warnings():
@@ -546,8 +604,11 @@ def test_parquet_read_by_dask_keeps_its_partitions(table, client, tmp_path):
         ddf = dd.read_parquet(tmp_path / "wide") + 0
     assert ddf[["age"]].optimize().npartitions < 6
     rows = DaskRows.from_dataframe(ddf, inputs=["age"], output="height", client=client)
-    assert len(rows.over_inputs(OnInputs(), what="adding").chunks) == 6
-    assert len(rows.over_rows(OnRows(), what="adding").chunks) == 6
+    for private in (False, True):
+        packed, _ = rows._source.partitions(private=private)
+        assert len(packed) == 6
+    assert rows.over_inputs(OnInputs(), what="adding").chunks == ((0, len(table)),)
+    assert rows.over_rows(OnRows(), what="adding").chunks == ((0, len(table)),)
 
 
 def test_nothing_stays_on_the_cluster(table, client, wait_until):
@@ -565,9 +626,13 @@ def test_whoever_watches_is_told_rows(table, client):
     rows = frame_of(table, client)
     watched = rows.report_to(lambda *news: told.append(news))
     watched.over_inputs(OnInputs(), what="adding")
-    assert told == [("adding", 46 * (number + 1), 230) for number in range(5)]
+    # In whatever order: the last span is shorter.
+    spans = [20] * 11 + [10]
+    assert [what for what, *_ in told] == ["adding"] * len(spans)
+    assert sorted(np.diff([0, *(done for _, done, _ in told)])) == sorted(spans)
+    assert {of for *_, of in told} == {230}
     rows.over_inputs(OnInputs(), what="adding")
-    assert len(told) == 5
+    assert len(told) == len(spans)
 
 
 def test_work_that_cannot_be_sent(table, client):
@@ -635,6 +700,7 @@ import sys
 sys.modules.update(dict.fromkeys(["dask", "distributed"]))
 import cloakgp, cloakgp.data
 from cloakgp.data.dask.rows import DaskRows
+from cloakgp.data.dask.tasks import cut_spans
 try:
     DaskRows.from_arrays(None, None)
 except ModuleNotFoundError as error:

@@ -10,15 +10,16 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from cloakgp.data.chunks import LocalRows
 from cloakgp.data.dask.tasks import (
     Failure,
     Graph,
     PackedBlock,
     Parcel,
+    Part,
     PublicError,
     PublicErrorBlock,
     Source,
@@ -26,17 +27,13 @@ from cloakgp.data.dask.tasks import (
     gather,
     new_name,
     public_errors,
+    rows_of_a_task,
 )
-from cloakgp.data.files import Paths, Piece, cut_blocks, table_paths
+from cloakgp.data.files import FileBlock, Paths, Piece, table_paths
 from cloakgp.data.formats.base import attempt as attempt_reading
 from cloakgp.data.formats.base import read_batches
 from cloakgp.data.formats.columnar import open_parquet, parquet_columns
 from cloakgp.data.schema import check_file, check_header, checked_names
-
-# Row groups are worked on together until they have as many chunks: a task costs a millisecond.
-CHUNKS_OF_A_TASK = 8
-# So many tasks at least, if there are as many chunks: else some workers have nothing to do.
-FEWEST_TASKS = 32
 
 
 class ParquetSource(Source):
@@ -52,6 +49,7 @@ class ParquetSource(Source):
             else tuple(Path(file).absolute() for file in path)
         )
         files = _inspect_files(meant, names=(*names, output), client=client)
+        # Of small row groups each would open the file anew.
         enough = rows_of_a_task(sum(sum(counts) for _, counts in files), chunk_rows=chunk_rows)
         self._groups = [
             (file, groups, skipped, rows)
@@ -68,8 +66,8 @@ class ParquetSource(Source):
         if not self._groups:
             raise ValueError("the files have column names but no rows")
 
-    def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
-        """Return the row groups that are worked on together."""
+    def partitions(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
+        """Return the row groups that are read together."""
         return [
             PackedBlock(
                 parcel=Parcel.pack(
@@ -112,66 +110,80 @@ class RowGroups:
     chunk_rows: int
     skipped: int
 
-    def open(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> Part | None:
         """Return the rows, still to be read."""
         del values, first_row
         with public_errors():
             return _RowGroupRows(self)
 
 
-class _RowGroupRows(LocalRows):
+class _RowGroupRows:
     """The rows of some row groups, read in every pass and never kept."""
 
     def __init__(self, block: RowGroups) -> None:
-        super().__init__(
-            input_names=block.inputs,
-            output_name=block.output,
-            grouped=False,
-            chunk_rows=block.chunk_rows,
-            jobs=1,
-        )
         self._block = block
         rows = count_group_rows(block.path, names=())
         if max(block.groups) >= len(rows):
             raise ValueError(f"{block.path} has changed since it was first looked at: start again")
-        self._count = sum(rows[group] for group in block.groups)
-
-    @property
-    def n_inputs(self) -> int:
-        return len(self.input_names)
+        self._lengths = [rows[group] for group in block.groups]
 
     @property
     def count(self) -> int:
-        return self._count
+        return sum(self._lengths)
 
-    def _blocks(self, *, private: bool) -> Generator[PublicErrorBlock, None, None]:
-        names = (*self.input_names, *((self.output_name,) if private else ()))
+    def pieces(
+        self, rows: range, *, room: int, private: bool
+    ) -> Generator[PublicErrorBlock, None, None]:
+        """Yield some of the rows: ``room`` at most at first, and then a chunk at most."""
+        block = self._block
+        names = (*block.inputs, *((block.output,) if private else ()))
         # What is wrong here is the file; what Arrow says of it was dropped.
-        with public_errors(), closing(self._pieces(names)) as pieces:
-            blocks = cut_blocks(
-                pieces,
-                inputs=self.input_names,
-                output=self.output_name,
-                chunk_rows=self.chunk_rows,
-            )
-            for block in blocks:
-                yield PublicErrorBlock(block)
+        with public_errors(), closing(self._read(names, rows=rows)) as reading:
+            for piece in reading:
+                first = 0
+                while first < piece.batch.num_rows:
+                    taken = min(room, piece.batch.num_rows - first)
+                    part = FileBlock(
+                        pieces=(piece.part(first, taken),),
+                        names=block.inputs,
+                        output=block.output,
+                        whose=None,
+                    )
+                    yield PublicErrorBlock(part)
+                    first, room = first + taken, room - taken
+                    if room == 0:
+                        room = block.chunk_rows
 
-    def _pieces(self, names: Sequence[str]) -> Generator[Piece, None, None]:
-        path, first_row = self._block.path, self._block.skipped
+    def _read(self, names: Sequence[str], *, rows: range) -> Generator[Piece, None, None]:
+        """Read the row groups that have some of the rows, and cut off what lies around these."""
+        ends = list(accumulate(self._lengths, initial=0))
+        wanted = [
+            place
+            for place, (start, stop) in enumerate(pairwise(ends))
+            if start < rows.stop and stop > rows.start
+        ]
+        path, here = self._block.path, ends[wanted[0]]
         with attempt_reading(path, partial(open_parquet, path)) as file:
             batches = file.iter_batches(
-                batch_size=self.chunk_rows,
-                row_groups=list(self._block.groups),
+                batch_size=self._block.chunk_rows,
+                row_groups=[self._block.groups[place] for place in wanted],
                 columns=list(names),
                 use_threads=False,
             )
             with closing(read_batches(path, (batch for batch in batches))) as reading:
                 for batch in reading:
-                    # Arrow gives columns in the order of the file.
-                    columns = batch.select(list(names))
-                    yield Piece(batch=columns, first_row=first_row, place=f" of {path}")
-                    first_row += batch.num_rows
+                    if here >= rows.stop:
+                        return
+                    first = max(rows.start - here, 0)
+                    taken = min(rows.stop - here, batch.num_rows) - first
+                    if taken > 0:
+                        # Arrow gives columns in the order of the file.
+                        yield Piece(
+                            batch=batch.select(list(names)).slice(first, taken),
+                            first_row=self._block.skipped + here + first,
+                            place=f" of {path}",
+                        )
+                    here += batch.num_rows
 
 
 def _inspect_files(
@@ -230,18 +242,6 @@ def count_group_rows(path: Path, *, names: Sequence[str]) -> tuple[int, ...]:
                 check_header(path, parquet_columns(file), names=names, certain=True)
             meta = file.metadata
             return tuple(meta.row_group(group).num_rows for group in range(meta.num_row_groups))
-
-
-def rows_of_a_task(rows: int, *, chunk_rows: int) -> int:
-    """Return the number of rows of one task, which depends on the table alone.
-
-    Examples
-    --------
-    >>> [rows_of_a_task(rows, chunk_rows=1000) for rows in (3000, 100_000, 10**6)]
-    [1000, 3000, 8000]
-    """
-    chunks = -(-rows // chunk_rows)
-    return chunk_rows * min(max(chunks // FEWEST_TASKS, 1), CHUNKS_OF_A_TASK)
 
 
 def join_groups(rows: Sequence[int], *, at_least: int) -> list[tuple[tuple[int, ...], int, int]]:

@@ -1,4 +1,4 @@
-"""Partitions of Dask collections, ``dask.dataframe`` and ``dask.array``, as blocks of rows.
+"""Partitions of Dask collections, ``dask.dataframe`` and ``dask.array``.
 
 A partition is made inside of the task that works on it, by the tasks that it alone needs: what
 these hold has no key of its own, and their errors reach no log. Tasks that several partitions share
@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from cloakgp.data.arrays import ArrayRows
-from cloakgp.data.chunks import LocalRows
+from cloakgp.data.chunks import Block
 from cloakgp.data.dask.tasks import (
     Graph,
     PackedBlock,
     Parcel,
+    Part,
     PublicErrorBlock,
     Source,
     public_errors,
@@ -53,8 +54,8 @@ class FrameSource(Source):
         )
         self._frame = frame
 
-    def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
-        """Return one block for each partition, without tasks for unwanted columns."""
+    def partitions(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
+        """Return every partition, without tasks for unwanted columns."""
         columns = [*self.input_names, *((self.output_name,) if private else ())]
         with _in_order():
             # Not tuned: that would join partitions, more of them the fewer columns are wanted.
@@ -104,8 +105,8 @@ class ArraySource(Source):
         self._X = X
         self._private = private
 
-    def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
-        """Return one block for each chunk of rows."""
+    def partitions(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
+        """Return every chunk of rows."""
         dask: Any = import_module("dask")
         with _in_order():
             collections = dask.optimize(*((self._X, self._private) if private else (self._X,)))
@@ -271,7 +272,7 @@ class Partition:
     private: bool
     chunk_rows: int
 
-    def open(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> Part | None:
         """Make the partition and return its rows, or None if it has none."""
         from dask.local import get_sync
         from dask.task_spec import DataNode
@@ -301,8 +302,13 @@ class _PartitionRows(ArrayRows):
         super().__init__(X, private, input_names=names, chunk_rows=chunk_rows, jobs=1)
         self._first_row = first_row
 
-    def _blocks(self, *, private: bool) -> Generator[Any, None, None]:
-        for block in super()._blocks(private=private):
+    def pieces(self, rows: range, *, room: int, private: bool) -> Generator[Block, None, None]:
+        """Yield some of the rows: ``room`` at most at first, and then a chunk at most."""
+        first = rows.start
+        while first < rows.stop:
+            span = slice(first, min(first + room, rows.stop))
+            block = self._block(span, private=private)
             yield PublicErrorBlock(
                 dataclasses.replace(block, first_row=block.first_row + self._first_row)
             )
+            first, room = span.stop, self.chunk_rows

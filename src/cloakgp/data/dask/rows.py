@@ -23,6 +23,12 @@ who can log in to the cluster is no stranger.
 * Dask arrays and tables that were made of numbers in the client's memory carry these numbers in
   their tasks, through the scheduler, in every pass. Read on the workers what should stay there.
 
+Where partitions end may have been decided by bytes (``read_csv`` does so, ``read_parquet`` may),
+the private column's among them. Nothing that is asked depends on it: rows are cut anew, where their
+number alone decides, and a partition is made for every task that has rows of it. Those that are
+much larger than a task's rows (a thirtieth of the table, or half a million rows) are best
+persisted, or cut smaller.
+
 Every pass must find the same rows in the same order. A collection whose tasks come out differently
 each time (shuffles between workers, draws without a seed) must be persisted first.
 """
@@ -32,7 +38,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from itertools import accumulate
 from typing import Any, NoReturn, Self
 
 from cloakgp.data.chunks import CHUNK_ROWS, Watch
@@ -42,9 +47,10 @@ from cloakgp.data.dask.tasks import (
     Parcel,
     RowWork,
     Source,
-    Span,
+    SpanWork,
     attempt,
     build_pass,
+    cut_spans,
     fetch,
     new_name,
     unwrap,
@@ -184,8 +190,9 @@ class DaskRows:
         """Return rows of Parquet files that every worker can read under the same name.
 
         Each task reads its own row groups, and only the columns wanted; the client sends paths.
-        One row group is never split between tasks: files with many of them spread better. For
-        object storage, give ``dask.dataframe.read_parquet(...)`` to `from_dataframe`.
+        A row group of which several tasks have rows is read by each: those of some hundred thousand
+        rows are read fastest. For object storage, give ``dask.dataframe.read_parquet(...)`` to
+        `from_dataframe`.
 
         Parameters
         ----------
@@ -319,21 +326,21 @@ class DaskRows:
 
     # Tasks that partitions share may hold outputs.
     @forget_on_failure
-    def _pass(self, work: object, *, what: str, private: bool) -> Any:
-        sent = unwrap(attempt(lambda: Parcel.pack(work), what=f"{what}: pickling the work"))
+    def _pass(self, work: Callable[[Chunk], Any] | RowWork, *, what: str, private: bool) -> Any:
+        span_work = SpanWork(work, chunk_rows=self.chunk_rows, n_inputs=self.n_inputs)
+        sent = unwrap(attempt(lambda: Parcel.pack(span_work), what=f"{what}: pickling the work"))
         lengths = self._source.count_rows(self._client)
-        packed, shared = self._source.blocks(private=private)
+        packed, shared = self._source.partitions(private=private)
         if len(packed) != len(lengths):
             raise ValueError(
                 f"there are {len(packed)} partitions, and there were {len(lengths)} in an earlier "
                 "pass: rows must be the same in every pass"
             )
-        filled = [block for block, rows in zip(packed, lengths, strict=True) if rows]
-        if not filled:
+        if not any(lengths):
             raise ValueError("there are no rows")
-        spans = _spans([rows for rows in lengths if rows], chunk_rows=self.chunk_rows)
+        spans = cut_spans(lengths, chunk_rows=self.chunk_rows)
         name = new_name(self._client, "rows" if private else "inputs")
-        graph, keys = build_pass(filled, spans, work=sent, what=what, name=name)
+        graph, keys = build_pass(packed, spans, work=sent, what=what, name=name)
         futures = self._client.get({**shared, **graph}, keys, sync=False)
         # The last is kept; the others are let go as they are done.
         last = futures.pop()
@@ -353,16 +360,6 @@ class DaskRows:
         for future in finished:
             done += of_key[future.key]
             self.watch(what, done, self.count)
-
-
-def _spans(lengths: Sequence[int], *, chunk_rows: int) -> list[Span]:
-    """Return where blocks lie in the table, and which numbers their chunks have."""
-    first_rows = accumulate(lengths, initial=0)
-    first_chunks = accumulate((-(-rows // chunk_rows) for rows in lengths), initial=0)
-    return [
-        Span(first_row=first_row, rows=rows, first_chunk=first_chunk)
-        for rows, first_row, first_chunk in zip(lengths, first_rows, first_chunks, strict=False)
-    ]
 
 
 def _client(client: Any) -> Any:

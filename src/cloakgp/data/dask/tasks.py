@@ -1,4 +1,8 @@
-"""Dask tasks of a pass over blocks of rows: work on each block, merge parts, fetch the result.
+"""Dask tasks of a pass over rows: work on each span of them, merge parts, fetch the result.
+
+Spans are cut at multiples that the number of rows alone decides, and never where partitions end:
+these may be cut by bytes, private ones among them, and what is asked, or its last bits, would tell
+how long these are. A partition is made for each span that has rows of it.
 
 No task fails. Dask logs a failing task and ships its error, with the arguments of the one and the
 variables of the other, so whatever goes wrong comes back as a `Failure`, which names the class of
@@ -13,7 +17,7 @@ import itertools
 import pickle
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -27,6 +31,11 @@ from cloakgp.data.chunks import LocalRows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk
 from cloakgp.utils.threads import suitable_threads
+
+# So many tasks at least, if there are as many chunks: else some workers have nothing to do.
+FEWEST_TASKS = 32
+# The most chunks of a task: one costs a millisecond, and the partitions that it has rows of.
+CHUNKS_OF_A_TASK = 64
 
 Graph = dict[Any, Any]
 HIDDEN = "its message could hold private values, and is not shown"
@@ -135,29 +144,112 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """Rows of a partition that lie in a span.
+
+    Attributes
+    ----------
+    number : int
+        Of the partition.
+    partition : range
+        Where its rows are in the table.
+    rows : range
+        Where those of the span are in the partition.
+    """
+
+    number: int
+    partition: range
+    rows: range
+
+
+@dataclass(frozen=True)
 class Span:
-    """Where a block lies in the table.
+    """Rows that one task works on: whole chunks.
 
     Attributes
     ----------
     first_row, rows : int
     first_chunk : int
         The number of its first chunk.
+    stretches : tuple of Stretch
+        In the order of the table.
     """
 
     first_row: int
     rows: int
     first_chunk: int
+    stretches: tuple[Stretch, ...]
+
+
+def rows_of_a_task(rows: int, *, chunk_rows: int) -> int:
+    """Return the number of rows of one task, which depends on the number of all rows alone.
+
+    Examples
+    --------
+    >>> [rows_of_a_task(rows, chunk_rows=1000) for rows in (3000, 100_000, 10**6)]
+    [1000, 3000, 31000]
+    """
+    chunks = -(-rows // chunk_rows)
+    return chunk_rows * min(max(chunks // FEWEST_TASKS, 1), CHUNKS_OF_A_TASK)
+
+
+def cut_spans(lengths: Sequence[int], *, chunk_rows: int) -> list[Span]:
+    """Cut the rows of a table into spans, whatever partitions they lie in.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Rows of every partition.
+    chunk_rows : int
+
+    Examples
+    --------
+    >>> for span in cut_spans([3, 0, 2], chunk_rows=2):
+    ...     print(span.first_row, span.rows, [(one.number, one.rows) for one in span.stretches])
+    0 2 [(0, range(0, 2))]
+    2 2 [(0, range(2, 3)), (2, range(0, 1))]
+    4 1 [(2, range(1, 2))]
+    """
+    ends = list(itertools.accumulate(lengths, initial=0))
+    total = ends[-1]
+    step = rows_of_a_task(total, chunk_rows=chunk_rows)
+    spans, number = [], 0
+    for first in range(0, total, step):
+        stop, stretches = min(first + step, total), []
+        while ends[number + 1] <= first:
+            number += 1
+        for each in range(number, len(lengths)):
+            start, end = ends[each], ends[each + 1]
+            if start >= stop:
+                break
+            if end > max(start, first):
+                inside = range(max(first, start) - start, min(stop, end) - start)
+                stretches.append(Stretch(each, range(start, end), inside))
+        spans.append(Span(first, stop - first, first // chunk_rows, tuple(stretches)))
+    return spans
+
+
+class Part(Protocol):
+    """The rows of a partition on the worker that has made it, or can read it."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+
+    def pieces(
+        self, rows: range, *, room: int, private: bool
+    ) -> Generator[chunks.Block, None, None]:
+        """Yield some of the rows: ``room`` at most at first, and then a chunk at most."""
 
 
 class Block(Protocol):
-    """Some rows of the table, which a worker can get at."""
+    """A partition of the table, which a worker can get at."""
 
     @property
     def private(self) -> bool:
         """Whether outputs are wanted."""
 
-    def open(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> Part | None:
         """Return the rows, or None if there are none, given the results of other tasks."""
 
 
@@ -203,6 +295,97 @@ class PublicErrorBlock:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class JoinedBlock:
+    """A chunk whose rows lie in several partitions.
+
+    Attributes
+    ----------
+    pieces : tuple of Block of `cloakgp.data.chunks`
+    """
+
+    pieces: tuple[chunks.Block, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(piece.rows for piece in self.pieces)
+
+    def inputs(self) -> Array:
+        """Return public inputs."""
+        return np.concatenate([piece.inputs() for piece in self.pieces])
+
+    def groups(self) -> NDArray[np.intp] | None:
+        """Return the groups of the rows, or None: all pieces have them, or none."""
+        groups = [piece.groups() for piece in self.pieces]
+        known = [one for one in groups if one is not None]
+        return np.concatenate(known) if len(known) == len(groups) else None
+
+    def outputs(self) -> Array:
+        """Return private outputs."""
+        return np.concatenate([piece.outputs() for piece in self.pieces])
+
+    def check_labels(self, labels: tuple[object, ...]) -> None:
+        """Refuse labels that entries of a piece cannot be compared with."""
+        for piece in self.pieces:
+            piece.check_labels(labels)
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        """Return which of the labels each private entry is."""
+        return np.concatenate([piece.places(labels) for piece in self.pieces])
+
+
+class SpanRows(LocalRows):
+    """The rows of a span, partition after partition.
+
+    Parameters
+    ----------
+    opened : callable
+        Returns the rows of a stretch's partition, checked.
+    span : Span
+    chunk_rows, n_inputs : int
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[Stretch], Part],
+        span: Span,
+        *,
+        chunk_rows: int,
+        n_inputs: int,
+    ) -> None:
+        super().__init__(
+            input_names=(), output_name="", grouped=False, chunk_rows=chunk_rows, jobs=1
+        )
+        self._opened = opened
+        self._span = span
+        self._n_inputs = n_inputs
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return self._n_inputs
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self._span.rows
+
+    def _blocks(self, *, private: bool) -> Generator[chunks.Block, None, None]:
+        held: list[chunks.Block] = []
+        room = self.chunk_rows
+        for stretch in self._span.stretches:
+            part = self._opened(stretch)
+            for piece in part.pieces(stretch.rows, room=room, private=private):
+                held.append(piece)
+                room -= piece.rows
+                if room == 0:
+                    yield held[0] if len(held) == 1 else JoinedBlock(tuple(held))
+                    held, room = [], self.chunk_rows
+        if held:
+            yield held[0] if len(held) == 1 else JoinedBlock(tuple(held))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RowWork:
     """Work on chunks and their private entries, and the kind of these.
 
@@ -220,7 +403,7 @@ class RowWork:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedBlock:
-    """A block on its way to a worker.
+    """A partition on its way to a worker.
 
     Attributes
     ----------
@@ -233,8 +416,66 @@ class PackedBlock:
     others: tuple[Any, ...] = ()
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedSpan:
+    """A span on its way to a worker, with the partitions that have rows of it.
+
+    Attributes
+    ----------
+    span : Span
+    parcels : tuple of Parcel of Block
+        One for each stretch.
+    needed : tuple of int
+        How many results of other tasks each needs.
+    """
+
+    span: Span
+    parcels: tuple[Parcel, ...]
+    needed: tuple[int, ...]
+
+    def opener(self, values: tuple[Any, ...]) -> Callable[[Stretch], Part]:
+        """Return what makes the partition of a stretch, and checks that it is as long as it was.
+
+        Parameters
+        ----------
+        values : tuple
+            The results that the partitions need, one after the other.
+        """
+        ends = list(itertools.accumulate(self.needed, initial=0))
+        places = {stretch: place for place, stretch in enumerate(self.span.stretches)}
+
+        def open_partition(stretch: Stretch) -> Part:
+            place, first_row = places[stretch], stretch.partition.start
+            block: Block = self.parcels[place].unpack()
+            part = block.open(values[ends[place] : ends[place + 1]], first_row=first_row)
+            if part is None or part.count != len(stretch.partition):
+                raise PublicError(
+                    f"rows {first_row} to {stretch.partition.stop - 1}, counted from 0, came "
+                    "out differently than in an earlier pass: rows must be the same in every pass"
+                )
+            return part
+
+        return open_partition
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpanWork:
+    """What is done with the rows of every span.
+
+    Attributes
+    ----------
+    work : callable or RowWork
+        On inputs, or on rows.
+    chunk_rows, n_inputs : int
+    """
+
+    work: Callable[[Chunk], Any] | RowWork
+    chunk_rows: int
+    n_inputs: int
+
+
 class Source(ABC):
-    """A table in blocks.
+    """A table in partitions.
 
     Attributes
     ----------
@@ -244,7 +485,7 @@ class Source(ABC):
     n_inputs : int
     chunk_rows : int
     lengths : tuple of int or None
-        Rows of every block, if known.
+        Rows of every partition, if known.
     """
 
     def __init__(
@@ -265,13 +506,13 @@ class Source(ABC):
         self.lengths = lengths
 
     @abstractmethod
-    def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
-        """Return every block, and the tasks that they share."""
+    def partitions(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
+        """Return every partition, and the tasks that they share."""
 
     def count_rows(self, client: Any) -> tuple[int, ...]:
-        """Return the rows of every block, after a pass over the inputs if need be."""
+        """Return the rows of every partition, after a pass over the inputs if need be."""
         if self.lengths is None:
-            packed, shared = self.blocks(private=False)
+            packed, shared = self.partitions(private=False)
             graph, keys = build_count(packed, name=new_name(client, "count"))
             what = "counting rows"
             self.lengths = tuple(gather(client, {**shared, **graph}, keys, what=what))
@@ -286,16 +527,24 @@ def build_pass(
     what: str,
     name: str,
 ) -> tuple[Graph, list[Any]]:
-    """Return the tasks of a pass, and the keys of the parts of blocks with the merged one last.
+    """Return the tasks of a pass, and the keys of the parts of spans with the merged one last.
 
-    Neighbours are merged with neighbours, in an order that the table alone decides.
+    Neighbours are merged with neighbours, in an order that the number of rows alone decides.
+
+    Parameters
+    ----------
+    packed : sequence of PackedBlock
+        Every partition.
+    spans : sequence of Span
+    work : Parcel of SpanWork
+    what, name : str
 
     Examples
     --------
     >>> block = PackedBlock(parcel=Parcel.pack(None))
-    >>> spans = [Span(first_row=0, rows=1, first_chunk=0), Span(1, 1, 1), Span(2, 1, 2)]
     >>> graph, keys = build_pass(
-    ...     [block] * 3, spans, work=Parcel.pack(len), what="counting", name="pass"
+    ...     [block, block], cut_spans([2, 1], chunk_rows=1), work=Parcel.pack(None),
+    ...     what="counting", name="pass"
     ... )
     >>> keys
     [('pass', 0), ('pass', 1), ('pass', 2), ('pass-merge', 2, 0)]
@@ -308,10 +557,16 @@ def build_pass(
     # A task of its own: it is sent once, not with every block, and made anew if it is lost.
     graph: Graph = {given: DataNode(given, work)}
     level: list[Any] = []
-    for number, (block, span) in enumerate(zip(packed, spans, strict=True)):
+    for number, span in enumerate(spans):
         key: Any = (name, number)
-        others = (TaskRef(other) for other in block.others)
-        graph[key] = Task(key, work_on_block, block.parcel, TaskRef(given), span, what, *others)
+        blocks = [packed[stretch.number] for stretch in span.stretches]
+        others = [TaskRef(other) for block in blocks for other in block.others]
+        parcels = PackedSpan(
+            span=span,
+            parcels=tuple(block.parcel for block in blocks),
+            needed=tuple(len(block.others) for block in blocks),
+        )
+        graph[key] = Task(key, work_on_span, parcels, TaskRef(given), what, *others)
         level.append(key)
     keys = list(level)
     # Under another name: tasks of one name that need next to nothing are spread over all workers.
@@ -387,41 +642,35 @@ def unwrap(result: Any) -> Any:
     return result
 
 
-def work_on_block(
-    block: Parcel, work: Parcel, span: Span, what: str, *values: Any
-) -> Parcel | Failure:
-    """Work on the chunks of a block, and merge the results in their order.
+def work_on_span(packed: PackedSpan, work: Parcel, what: str, *values: Any) -> Parcel | Failure:
+    """Work on the chunks of a span, and merge the results in their order.
 
     Parameters
     ----------
-    block : Parcel of a Block
-    work : Parcel of a callable
-    span : Span
+    packed : PackedSpan
+    work : Parcel of SpanWork
     what : str
         What the pass is for.
     *values
-        What other tasks made for the block.
+        What other tasks made for the partitions.
 
     Returns
     -------
     Parcel of a Part, or Failure
     """
+    span = packed.span
 
     def do() -> Parcel:
-        unpacked: Block = block.unpack()
-        rows = unpacked.open(values, first_row=span.first_row)
-        if rows is None or rows.count != span.rows:
-            raise PublicError(
-                f"rows {span.first_row} to {span.first_row + span.rows - 1}, counted from 0, came "
-                "out differently than in an earlier pass: rows must be the same in every pass"
-            )
-        row_work = work.unpack()
+        unpacked: SpanWork = work.unpack()
+        rows = SpanRows(
+            packed.opener(values), span, chunk_rows=unpacked.chunk_rows, n_inputs=unpacked.n_inputs
+        )
         with _one_thread():
-            if unpacked.private:
-                numbered = _NumberedWork(row_work.work, span.first_chunk)
-                part: Any = rows.over_rows(numbered, what=what, labels=row_work.labels)
+            if isinstance(unpacked.work, RowWork):
+                numbered = _NumberedWork(unpacked.work.work, span.first_chunk)
+                part: Any = rows.over_rows(numbered, what=what, labels=unpacked.work.labels)
             else:
-                part = rows.over_inputs(_NumberedWork(row_work, span.first_chunk), what=what)
+                part = rows.over_inputs(_NumberedWork(unpacked.work, span.first_chunk), what=what)
             return Parcel.pack(part)
 
     part: Parcel | Failure = attempt(do, what=f"{what}: rows {span.first_row} and after")
