@@ -16,7 +16,7 @@ import pytest
 from cloakgp.data import FileRows
 from cloakgp.data.formats import format_of
 from cloakgp.data.schema import table_suffix
-from cloakgp.data.tables import read_inputs, read_labelled_rows, read_rows
+from cloakgp.data.tables import read_inputs, read_labelled_rows, read_public, read_rows
 
 SECRET = "123.456789"
 
@@ -317,3 +317,27 @@ def test_a_label_column_has_one_role(tmp_path):
     path = _text("age,ill\n30,no\n")(tmp_path)
     with pytest.raises(ValueError, match="as input and as output"):
         read_labelled_rows(path, inputs=["age", "ill"], output="ill", classes=CLASSES)
+
+
+@pytest.mark.parametrize("private", ["170", "170." + "1" * 5_000])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_the_first_rows_are_as_many_as_were_wanted_however_long_private_cells_are(
+    private, suffix, tmp_path
+):
+    """Files are read in pieces of so many bytes: their last rows would tell these."""
+    rows, most = 60_000, 30_000
+    table = pd.DataFrame({"age": np.arange(rows), "job": "cook", "height": "171"})
+    # What only the last of the rows that are wanted has, and only the next one.
+    table.loc[most - 1, "job"] = "nurse"
+    table.loc[most, "job"] = "pilot"
+    table.loc[5, "height"] = private
+    path = tmp_path / f"people{suffix}"
+    if suffix == ".parquet":
+        table.to_parquet(path, row_group_size=7_000)
+    else:
+        table.to_csv(path, index=False)
+    seen = read_public(path, names=["age", "job"], most=most)
+    assert seen.shape == (most, 2)
+    assert set(seen["job"].texts()) == {"cook", "nurse"}
+    # A table that is shorter is read whole.
+    assert read_public(path, names=["job"], most=2 * rows).shape == (rows, 1)

@@ -264,7 +264,7 @@ def read_public(
     path : str or Path
     names : sequence of str
     most : int, optional
-        About how many rows to read, from the first; all if not given.
+        How many rows to read, from the first; all if not given.
     table_format : TableFormat, optional
         If not given, the one that the file's name tells.
 
@@ -463,7 +463,11 @@ def _read_columns(
     most: int | None = None,
     ids: str | None = None,
 ) -> Any:
-    """Return the named columns of a table that has rows, one of ids perhaps, as Arrow has them."""
+    """Return the named columns of a table that has rows, one of ids perhaps, as Arrow has them.
+
+    With ``most``, exactly so many rows, if there are: batches may be cut by bytes, and a row more
+    or less would tell how long private cells are written.
+    """
     table_format = format_of(path) if table_format is None else table_format
     table_format.check(path, names=names)
     if ids is not None:
@@ -478,7 +482,7 @@ def _read_columns(
                 break
     if not any(batch.num_rows for batch in batches):
         raise ValueError(f"{path} has column names but no rows")
-    return pa.Table.from_batches(batches).rename_columns(list(names))
+    return pa.Table.from_batches(batches).slice(0, most).rename_columns(list(names))
 
 
 def _public_columns(table: Any, names: Sequence[str]) -> Array:
