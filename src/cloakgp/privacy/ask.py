@@ -404,7 +404,7 @@ class _Answering:
         within_bound = longest <= self.bound.limit and count <= self.bound.chunk_rows
         faults = question.faults(entries)
         if within_bound and not any(faults):
-            integers = rounded(columns @ _encoded(question, entries), grid=self.grid)
+            integers = rounded(_sums(columns, question, entries), grid=self.grid)
         else:
             # Not computed: what overflows on the way would warn, and so tell of entries.
             integers = np.zeros((self.bound.answers, question.channels), dtype=np.int64)
@@ -524,9 +524,8 @@ def ask(
         noise=law,
         calibration=calibration,
     )
-    encoded = _encoded(question, entries)
     return Answers(
-        values=noisy(questions @ encoded, grid=grid, insecure_seed=insecure_seed),
+        values=noisy(_sums(questions, question, entries), grid=grid, insecure_seed=insecure_seed),
         noise_sd=grid.noise_sd,
         guarantee=_stated(guarantee, question),
         insecure=insecure_seed is not None,
@@ -750,6 +749,16 @@ def _answers_to_nothing(
         insecure=insecure,
         noise=noise.name,
     )
+
+
+def _sums(columns: Array, question: Question, entries: Array) -> Array:
+    """Return R V, whatever numpy was told to do about what overflows or underflows on the way.
+
+    A warning or an error there would tell of entries.
+    """
+    with np.errstate(all="ignore"):
+        found: Array = columns @ _encoded(question, entries)
+    return found
 
 
 def _encoded(question: Question, entries: Array) -> Array:

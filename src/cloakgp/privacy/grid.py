@@ -303,7 +303,9 @@ def _magnitudes_of(strategy: Array | Magnitudes, *, noise: Noise) -> Magnitudes:
 
 def rounded(answers: Array, *, grid: Grid) -> Integers:
     """Return answers as whole numbers of grid steps, of the same shape. Private."""
-    integers: Integers = np.rint(answers / grid.step).astype(np.int64)
+    # Whatever numpy was told to do about underflow, a warning would tell of answers.
+    with np.errstate(all="ignore"):
+        integers: Integers = np.rint(answers / grid.step).astype(np.int64)
     return integers
 
 
