@@ -1,9 +1,12 @@
 """The better noise by forecast, for several outputs and for classes: chosen before y is read."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, refine
+from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, extend, refine
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.forecast import forecast_labels
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, unit_noise_sd
@@ -12,6 +15,7 @@ from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES
 from cloakgp.privacy.noise_choice import budgets_at_equal_total, choose_noise
 from cloakgp.privacy.questions.classes import Classes
 
+PROJECT = Path(__file__).parents[2]
 SPREAD = np.linspace(0.0, 10.0, 60)[:, None]
 
 
@@ -104,13 +108,78 @@ def test_visits_compare_noises_at_equal_totals(spent):
     assert total("laplace", whole) > total("gaussian", whole)
 
 
-@pytest.mark.parametrize("first", ["gaussian", "laplace"])
-def test_a_visit_counts_what_composes(first):
-    """Beside Gaussian noise an ε of Laplace noise costs more than it is worth on its own."""
+def released(noise, *, delta=1e-3):
     y = np.sin(SPREAD.ravel())
     model = DPGPRegressor(
-        bounds=(-1, 1), epsilon=1.0, delta=1e-3, noise=first, stages=None, learn=None
+        bounds=(-1, 1), epsilon=0.5, delta=delta, noise=noise, stages=None, learn=None
     )
-    release = model.set_params(interval=False, insecure_seed=1).fit(SPREAD, y).release_
-    again = refine(release, y, epsilon=0.5, delta=1e-3, insecure_seed=2)
+    return model.set_params(interval=False, insecure_seed=1).fit(SPREAD, y).release_, y
+
+
+def preferring(law):
+    """A choice of noise whose forecasts always find one law better by far."""
+
+    def choose(noise, *, expected_error, **budget):
+        del expected_error
+        return choose_noise(noise, expected_error=lambda name: float(name != law), **budget)
+
+    return choose
+
+
+@pytest.mark.parametrize("first", ["gaussian", "laplace"])
+@pytest.mark.parametrize("better", ["gaussian", "laplace"])
+def test_people_who_are_asked_again_keep_their_noise(first, better, monkeypatch):
+    """Whatever answers forecast, as the price would hang on them."""
+    monkeypatch.setattr("cloakgp.fitting.visits.choose_noise", preferring(better))
+    release, y = released(first)
+    asked = {"epsilon": 0.5, "delta": 1e-3, "insecure_seed": 2}
+    again = refine(release, y, **asked)
     assert again.measurements[-1].answers.noise == first
+    assert extend(again, SPREAD, y, **asked).measurements[-1].answers.noise == first
+    # A budget that does not allow it is no answer's choice.
+    without = refine(release, y, epsilon=0.5, insecure_seed=2)
+    assert without.measurements[-1].answers.noise == "laplace"
+    # Other people pay for their own answers alone, and a limit holds for any prices.
+    others = extend(release, SPREAD, y, people="disjoint", **asked)
+    assert others.measurements[-1].answers.noise == better
+    within = refine(release.within(2.0, 0.02), y, **asked)
+    assert within.measurements[-1].answers.noise == better
+
+
+def test_a_law_that_answers_choose_is_no_sum():
+    """After a Gaussian answer the law of more δ, in every case, against fixed ones; as docs say."""
+    epsilon, delta = 0.5, 0.0125
+    first = GAUSSIAN.whole(epsilon, delta)
+    totals = {law.name: compose(first, law.whole(epsilon, delta)) for law in (GAUSSIAN, LAPLACE)}
+    level = max(total.epsilon for total in totals.values())
+    z = np.linspace(-12, 12, 200_001)
+    weights = stats.norm.pdf(z)
+    # Privacy losses of the first answer, and what is left of the level beside each.
+    left = level - (first.mu**2 / 2 + first.mu * z)
+    mu = GAUSSIAN.whole(epsilon, delta).mu
+    gaussian = stats.norm.cdf(mu / 2 - left / mu) - np.exp(left) * stats.norm.cdf(
+        -mu / 2 - left / mu
+    )
+    laplace = np.select(
+        [left >= epsilon, left <= -epsilon],
+        [np.zeros_like(left), -np.expm1(left)],
+        -np.expm1((left - epsilon) / 2),
+    )
+
+    def mean(values):
+        return float(np.trapezoid(weights * values, z))
+
+    assert max(mean(gaussian), mean(laplace)) <= delta * (1 + 1e-6)
+    ratio = mean(np.maximum(gaussian, laplace)) / delta
+    assert ratio == pytest.approx(1.14, abs=0.005)
+    assert "pass the stated δ by up to 1.14 times" in (PROJECT / "docs" / "noise.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_why_a_delta_was_not_used_is_told_of_later_visits():
+    release, y = released("laplace", delta=1e-12)
+    again = refine(release, y, epsilon=0.5, delta=1e-12, insecure_seed=2)
+    assert "that of earlier answers, or expected to be" in again.provenance.unused_delta(
+        again.guarantee
+    )

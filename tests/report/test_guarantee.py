@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor, Guarantee, Release, refine
+from cloakgp.fitting.visit_plan import plan_visit
+from cloakgp.plots import GuaranteeDisplay
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.report.describe import describe
 from cloakgp.report.guarantee import guarantee_facts, power_of_tests, right_guess
+from cloakgp.report.summary import summarise
 from cloakgp.utils.formatting import percent
 
 EPSILON, LAPLACE = 0.7, "laplace"
@@ -112,3 +115,45 @@ def test_parts_of_a_guarantee_are_told_rounded_up():
         for said, part in zip(told, parts, strict=True)
     )
     assert "each rounded up" in facts["composition"]
+
+
+def test_guesses_of_several_visits_hold_however_prices_were_chosen():
+    """Who asks again only after a telling answer, at next to no price, is right as ε allows."""
+    epsilon, next_to_nothing = 2.0, 1e-3
+    both = Guarantee(epsilon=2.001, delta=0.0, mu=0.0, laplace=(epsilon, next_to_nothing))
+    facts = {
+        fact.label: fact.text
+        for fact in guarantee_facts(both, output="y", parts=[both, both], visits=2)
+    }
+    assert "however the price of each visit was chosen" in facts["visits"]
+    told = float(re.search(r"right at most ([\d.]+) %", facts["a guess"])[1]) / 100
+    # Laplace noise of scale 1/ε on values that differ by 1: of answers beyond both values nine in
+    # ten or so are of the nearer, e^ε to 1.
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400_000)
+    answers = truth + rng.laplace(scale=1 / epsilon, size=len(truth))
+    telling = (answers < 0) | (answers > 1)
+    right = np.mean((answers > 0.5)[telling] == truth[telling])
+    assert right == pytest.approx(np.exp(epsilon) / (1 + np.exp(epsilon)), abs=0.005)
+    assert told >= right - 0.005
+    fixed = {fact.label: fact.text for fact in guarantee_facts(both, output="y", parts=[])}
+    assert float(re.search(r"right at most ([\d.]+) %", fixed["a guess"])[1]) / 100 < right - 0.05
+
+
+def test_a_plan_and_a_summary_of_a_later_visit_say_the_same():
+    X, y = np.linspace(0, 1, 30)[:, None], np.linspace(0, 1, 30)
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, stages=None, interval=False)
+    first = model.fit(X, y).release_
+    plan = plan_visit(first, None, new_rows=False, rows=30, grouped=False, epsilon=0.5)
+    again = refine(first, y, epsilon=0.5)
+    expected = np.exp(1.5) / (1 + np.exp(1.5))
+    assert plan.guess == pytest.approx(expected, abs=1e-6)
+    assert summarise(again)["guarantee"]["right_guess_at_most"] == pytest.approx(expected, abs=1e-6)
+    assert GuaranteeDisplay.from_release(again).right.max() == 1.0
+    even = np.interp(0.5, *_curve(again))
+    assert even == pytest.approx(expected, abs=1e-3)
+
+
+def _curve(release):
+    display = GuaranteeDisplay.from_release(release)
+    return display.beliefs, display.right

@@ -261,7 +261,7 @@ def _pay(
     say(f"Wrote {to}: predictions of {made.output_name}, from {made.n_rows:,} rows.", style="green")
     say(f"  all visits together: {stated(made.guarantee)}")
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
-    unused = unused_delta(spent, allowed=visit.delta, noise=noise)
+    unused = unused_delta(spent, allowed=visit.delta, noise=noise, later=True)
     explain(
         f"This visit spent {stated(spent)}. {unused}{' ' * bool(unused)}Another run spends the "
         "same again, unless nobody ever sees the first file."

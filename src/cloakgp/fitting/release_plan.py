@@ -22,6 +22,7 @@ from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.fitting.resolution import most_inducing
 from cloakgp.privacy import Guarantee
+from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import unused_delta
 from cloakgp.utils.formatting import (
@@ -455,7 +456,7 @@ def error_in_words(found: Forecast, *, one: bool = False) -> str:
     return f"≈ {amount(error, 2)}" if found.within else f"{amount(error, 3)}"
 
 
-def right_guess(guarantee: Guarantee) -> float:
+def right_guess(guarantee: Guarantee | MixedGuarantee) -> float:
     """Return the largest share of right guesses of an attacker between two values of a person.
 
     An attacker who knows everything else and finds both equally likely is right with a probability

@@ -2,8 +2,9 @@
 
 Made of public inputs, and of a release that is published already. What an attacker may guess is
 stated for everything together: of the visit with whichever noise tells most, for whoever pays for
-all of it. As of every release with several visits, a sum with a δ holds if prices were fixed before
-any answer was read; otherwise only a limit that was declared beforehand does, such as an account's.
+all of it, and, without a δ, however its price was chosen. As of every release with several visits,
+a sum with a δ holds if prices were fixed before any answer was read; otherwise only a limit that
+was declared beforehand does, such as an account's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cloakgp.fitting.visits import Settings, expect_extension, expect_refinement
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import compose, compose_parallel
 from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING, People
-from cloakgp.privacy.noise_choice import noises_for
+from cloakgp.privacy.noise_choice import however_priced, noises_for
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount, pair_in_words
@@ -81,7 +82,8 @@ class VisitPlan(Plan):
     @property
     def guess(self) -> float:
         """The largest share of right guesses of an attacker who has everything."""
-        return max(right_guess(each) for each in self.together)
+        held = (however_priced(each, visits=2) for each in self.together)
+        return max(right_guess(each) for each in held)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the plan in words: labels and texts."""

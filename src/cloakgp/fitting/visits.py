@@ -42,6 +42,7 @@ from cloakgp.privacy.noise_choice import (
     budgets_at_equal_total,
     check_noise,
     choose_noise,
+    laws_beside,
     noises_for,
 )
 from cloakgp.privacy.questions.margins import MarginQuestion
@@ -70,8 +71,10 @@ class Settings(TypedDict, total=False):
     delta : float
         The other part of the budget; 0 if not given.
     noise : {"auto", "gaussian", "laplace"}
-        "auto", if not given: the one that is expected to predict better, given all that is known
-        and at the same total with what was spent; see `cloakgp.privacy.noise_choice`.
+        "auto", if not given: that of earlier answers about the same people, as a law that these
+        chose could not be added up; within a limit (`Release.within`), and of people of whom
+        nothing was asked, the one that is expected to predict better, given all that is known and
+        at the same total with what was spent; see `cloakgp.privacy.noise_choice`.
     query_weight : array-like of shape (P,)
         Positive importance of the query points.
     band : float or None
@@ -556,20 +559,24 @@ def visit_table(release: Release, table: Table, y: Any, visit: Visit) -> Release
     def step_with(noise: NoiseName, budget: Pair = visit.budget.pair) -> Step:
         return Step(stage=Stage(share=1.0, width=visit.band), budget=Budget(*budget, noise=noise))
 
+    # By people of the table that is asked.
+    others = {table for cohort in visit.cohorts if visit.table in cohort for table in cohort}
+    earlier = [
+        one.answers
+        for one in release.measurements
+        if not visit.cohorts or one.strategy.table in others
+    ]
+    allowed = noises_for(visit.budget.noise, epsilon=epsilon, delta=delta)
+    if release.limit is None:
+        allowed = laws_beside(allowed, earlier=[answers.noise for answers in earlier])
+
     @cache
     def budgets() -> dict[NoiseName, Pair]:
-        names = noises_for(visit.budget.noise, epsilon=epsilon, delta=delta)
-        # By people of the table that is asked.
-        others = {table for cohort in visit.cohorts if visit.table in cohort for table in cohort}
-        spent = [
-            one.guarantee
-            for one in release.measurements
-            if not visit.cohorts or one.strategy.table in others
-        ]
-        return budgets_at_equal_total(names, epsilon=epsilon, delta=delta, spent=spent)
+        spent = [answers.guarantee for answers in earlier]
+        return budgets_at_equal_total(allowed, epsilon=epsilon, delta=delta, spent=spent)
 
     noise = choose_noise(
-        visit.budget.noise,
+        allowed[0] if len(allowed) == 1 else visit.budget.noise,
         epsilon=epsilon,
         delta=delta,
         expected_error=lambda name: table.expected_error(

@@ -13,6 +13,7 @@ from cloakgp.plots.figures import DASHES, tidy
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise_choice import however_priced
 from cloakgp.report.guarantee import right_guess
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -106,7 +107,9 @@ class GuaranteeDisplay(Display):
         cls, release: Any, *, ax: Sequence[Axes] | None = None, **styles: Style
     ) -> Self:
         """Compute and draw a picture of the guarantee of any kind of release."""
-        return cls.of(release.guarantee, seeded=release.insecure).plot(ax, **styles)
+        visits = getattr(getattr(release, "entries", release), "visits", 1)
+        held = however_priced(release.guarantee, visits=visits)
+        return cls.of(held, seeded=release.insecure).plot(ax, **styles)
 
     @classmethod
     def from_estimator(

@@ -6,13 +6,17 @@ of earlier answers alone, so that the choice tells nothing. Near-ties go to a la
 and among those to the first of the registry (``docs/noise.md``): questions that overlap, as with
 Gaussian noise, lean on the prior more than sums over parts of the rows do.
 
-Beside what was spent before, equal budgets are no equal prices: μ² adds up to less than an ε does.
-A later visit compares noises at equal totals (`budgets_at_equal_total`).
+A forecast by earlier answers settles a price by them, too: an ε of Laplace noise, or a μ. Such
+prices are no sum (`cloakgp.privacy.filters`), so that a later visit of the same people keeps the
+law that they were asked with (`laws_beside`), unless a limit was set beforehand. Within one, equal
+budgets are no equal prices beside what was spent: μ² adds up to less than an ε does. Noises are
+compared at equal totals (`budgets_at_equal_total`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from cloakgp.privacy.accounting import Guarantee, compose
 from cloakgp.privacy.budgets import Pair, check_budget
@@ -109,6 +113,33 @@ def _covers(law: Noise, other: Noise, *, epsilon: float, delta: float) -> bool:
     )
 
 
+def laws_beside(
+    allowed: Sequence[NoiseName], *, earlier: Sequence[NoiseName]
+) -> tuple[NoiseName, ...]:
+    """Return the noises among which answers may choose beside earlier ones about the same people.
+
+    One of them: the latest that is allowed, or, if none is, the first that is. All if nothing was
+    asked.
+
+    Parameters
+    ----------
+    allowed : sequence of str
+        By the budget.
+    earlier : sequence of str
+        Of earlier answers, in their order.
+
+    Examples
+    --------
+    >>> laws_beside(("laplace", "gaussian"), earlier=["gaussian"])
+    ('gaussian',)
+    >>> laws_beside(("laplace",), earlier=["gaussian"])
+    ('laplace',)
+    """
+    if not earlier:
+        return tuple(allowed)
+    return (next((law for law in reversed(earlier) if law in allowed), allowed[0]),)
+
+
 def budgets_at_equal_total(
     names: Collection[NoiseName], *, epsilon: float, delta: float, spent: Sequence[Guarantee]
 ) -> dict[NoiseName, Pair]:
@@ -152,7 +183,12 @@ def budgets_at_equal_total(
 
 
 def unused_delta(
-    guarantee: Guarantee | MixedGuarantee, *, allowed: float, noise: object, ahead: bool = False
+    guarantee: Guarantee | MixedGuarantee,
+    *,
+    allowed: float,
+    noise: object,
+    ahead: bool = False,
+    later: bool = False,
 ) -> str:
     """Return in a sentence that a δ is allowed and none of it spent; empty if that is not so.
 
@@ -167,6 +203,8 @@ def unused_delta(
         As it was asked for: a name, or "auto" for a choice.
     ahead : bool
         Whether nothing was asked yet.
+    later : bool
+        Whether there are answers of earlier visits, whose noise may have been kept.
 
     Examples
     --------
@@ -177,7 +215,10 @@ def unused_delta(
     if not allowed or not needs_no_delta(guarantee):
         return ""
     was, used = ("is", "will be") if ahead else ("was", "was")
-    why = f"{was} expected to be better or nearly as good" if noise == AUTO else f"{was} asked for"
+    why = f"{was} asked for"
+    if noise == AUTO:
+        kept = "that of earlier answers, or " if later else ""
+        why = f"{was} {kept}expected to be better or nearly as good"
     return (
         f"δ = {allowed:.4g} {was} allowed, and none of it {used} used: Laplace noise {why}, and "
         "needs none."
@@ -195,6 +236,31 @@ def needs_no_delta(guarantee: Guarantee | MixedGuarantee) -> bool:
     if not isinstance(guarantee, Guarantee):
         return False
     return ceiling(max(guarantee.pure_epsilon, guarantee.epsilon)) == ceiling(guarantee.epsilon)
+
+
+def however_priced(
+    guarantee: Guarantee | MixedGuarantee, *, visits: int
+) -> Guarantee | MixedGuarantee:
+    """Return a guarantee that holds however the prices of several visits were chosen, without δ.
+
+    Its ε does (Rogers, Roth, Ullman and Vadhan 2016), and is all that is known of it then: privacy
+    losses of the visits add up to a curve only if each price was fixed beforehand. With a δ the
+    guarantee is as it was, and assumes that.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or MixedGuarantee
+    visits : int
+
+    Examples
+    --------
+    >>> both = Guarantee(epsilon=2.0, delta=0.0, mu=0.0, laplace=(1.0, 1.0))
+    >>> round(both.delta_at(1.0), 2), round(however_priced(both, visits=2).delta_at(1.0), 2)
+    (0.3, 0.46)
+    """
+    if visits > 1 and isinstance(guarantee, Guarantee) and needs_no_delta(guarantee):
+        return replace(guarantee, adaptive=True)
+    return guarantee
 
 
 def choose_noise(

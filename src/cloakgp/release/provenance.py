@@ -150,7 +150,9 @@ class Provenance:
         guarantee : Guarantee or MixedGuarantee
             Of the release.
         """
-        return unused_delta(guarantee, allowed=self.delta, noise=self.noise)
+        return unused_delta(
+            guarantee, allowed=self.delta, noise=self.noise, later=bool(self.refines)
+        )
 
     def with_statement(self, *, purpose: str = "", by: str = "", licence: str = "") -> Self:
         """Return it with statements of a user; empty text keeps the earlier one.

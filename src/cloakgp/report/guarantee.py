@@ -11,7 +11,7 @@ from statistics import NormalDist
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.cohorts import Cohorts
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.noise_choice import needs_no_delta
+from cloakgp.privacy.noise_choice import however_priced, needs_no_delta
 from cloakgp.privacy.person_ids import COMPARED
 from cloakgp.privacy.spending import Budget
 from cloakgp.release import Choice
@@ -173,8 +173,10 @@ def guarantee_facts(
     composition = _parts(parts, cohorts=cohorts, tables=tables, kept=kept)
     if isinstance(guarantee, Guarantee) and needs_no_delta(guarantee):
         unused = "" if origin is None else origin.unused_delta(guarantee)
+        held = however_priced(guarantee, visits=visits)
+        assert isinstance(held, Guarantee)
         facts = _without_delta(
-            guarantee, output=output, unused=unused, parts=composition, grouped=grouped
+            held, output=output, unused=unused, parts=composition, grouped=grouped
         )
         return (*facts, *_visits(visits, limit=limit, pure=True))
     return (

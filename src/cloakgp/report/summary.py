@@ -26,6 +26,7 @@ from cloakgp.columns.vectors import Vector
 from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise_choice import however_priced
 from cloakgp.privacy.questions import QUESTIONS
 from cloakgp.release import Measurement, MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.bands import ROW_QUESTIONS
@@ -298,7 +299,7 @@ def _guarantee(
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "protects": protects,
-        "right_guess_at_most": right_guess(guarantee),
+        "right_guess_at_most": right_guess(however_priced(guarantee, visits=visits)),
         "visits": visits,
         "limit": None if limit is None else {"epsilon": limit[0], "delta": limit[1]},
     }
