@@ -140,7 +140,7 @@ def test_people_who_are_asked_again_keep_their_noise(first, better, monkeypatch)
     without = refine(release, y, epsilon=0.5, insecure_seed=2)
     assert without.measurements[-1].answers.noise == "laplace"
     # Other people pay for their own answers alone, and a limit holds for any prices.
-    others = extend(release, SPREAD, y, people="disjoint", **asked)
+    others = extend(release, SPREAD + 0.05, y, people="disjoint", **asked)
     assert others.measurements[-1].answers.noise == better
     within = refine(release.within(2.0, 0.02), y, **asked)
     assert within.measurements[-1].answers.noise == better
