@@ -28,6 +28,12 @@ PERIODS: dict[Cycle, float] = {"day": 1.0, "week": 7.0, "year": 365.2425}
 EXAMPLE = "2024-09-05"
 # A Monday, in days since the start of 1970.
 MONDAY = 4.0
+# Dates are known to the microsecond.
+MICROSECONDS = 86_400_000_000
+# The share of a period that dates cover at least if they tell of its cycle: of opening hours from 9
+# to 12 it is an eighth, of Mondays and Tuesdays a seventh; winter and summer time of dates at
+# midnight, in universal time, are a twenty-fourth of a day apart.
+LEAST_COVER = 0.1
 # What dates are tried to be, after ISO 8601; in two orders of day and month, the first that fits.
 FORMS = (
     ISO,
@@ -103,7 +109,7 @@ class Date(Column):
         """Return days, and a point on each circle."""
         parts = [values] if self.linear else []
         for cycle in self.cycles:
-            angle = 2 * np.pi * (values - MONDAY) / PERIODS[cycle]
+            angle = 2 * np.pi * (_phases(values, cycle=cycle) / _length(cycle))
             parts += [np.cos(angle), np.sin(angle)]
         return np.hstack(parts)
 
@@ -132,7 +138,11 @@ class Date(Column):
         return (*line, *(Circle(place, place + 1) for place in cosines))
 
     def with_cycles(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Return it with those cycles that the table goes through more than once."""
+        """Return it with those cycles that the table goes through more than once, and covers well.
+
+        Of the period, all but the largest gap between neighbouring dates around it must be a tenth
+        at least: dates that are all Mondays tell nothing of other days.
+        """
         days = self.read(cells, codes=codes).values
         days = days[np.isfinite(days)]
         if not len(days):
@@ -141,7 +151,7 @@ class Date(Column):
         cycles: list[Cycle] = ["day"] if timed and span >= 1.0 else []
         cycles += ["week"] if span >= 14.0 and (timed or span < 1000.0) else []
         cycles += ["year"] if span >= 500.0 else []
-        return replace(self, cycles=tuple(cycles))
+        return replace(self, cycles=tuple(each for each in cycles if _is_covered(days, each)))
 
     def validate(self) -> None:
         """Refuse patterns that no date is written in."""
@@ -194,6 +204,32 @@ class Date(Column):
         """Return a description of its encoding."""
         line = ["days"] if self.linear else []
         return f"{self.what}, as {' and '.join([*line, *(f'the {c}' for c in self.cycles)])}"
+
+
+def _length(cycle: Cycle) -> int:
+    """Return the length of a period in microseconds."""
+    return round(PERIODS[cycle] * MICROSECONDS)
+
+
+def _phases(days: Array, *, cycle: Cycle) -> Array:
+    """Return whole microseconds since a period began.
+
+    Equal to the last bit for equal phases. Angles that grow with the years would differ by
+    rounding, and tables of the same phase alone would seem to vary.
+    """
+    since = days - MONDAY
+    whole = np.floor(since)
+    # Whole days are exact in microseconds, however many they are.
+    micro = (whole * MICROSECONDS) % _length(cycle) + np.rint((since - whole) * MICROSECONDS)
+    phases: Array = micro % _length(cycle)
+    return phases
+
+
+def _is_covered(days: Array, cycle: Cycle) -> bool:
+    """Return whether dates cover a good part of a period."""
+    phases, length = np.unique(_phases(days, cycle=cycle)), _length(cycle)
+    gaps = np.diff(phases, append=phases[0] + length)
+    return bool(length - gaps.max() >= LEAST_COVER * length)
 
 
 def _days(written: object, *, form: str) -> float | None:
