@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern, Product
 
 from cloakgp.models import default_kernel, default_noise_variance, matern_kernel
-from cloakgp.models.defaults import default_latent_kernel, input_scales, scales_by_block
+from cloakgp.models.defaults import (
+    default_latent_kernel,
+    find_varying,
+    input_scales,
+    scales_by_block,
+)
 
 
 def three_parts(X, Z, *, width):
@@ -55,8 +60,8 @@ def test_the_order_of_rows_does_not_matter(rng):
 def test_two_values_lie_half_their_distance_off(values, counts):
     column = np.repeat(values, counts)[:, None]
     [scale] = input_scales(column)
-    if values[0] == values[1]:
-        assert scale == 1e9 * max(abs(values[0]), 1.0)
+    if abs(values[1] - values[0]) <= 1e-10 * max(map(abs, values)):
+        assert scale == pytest.approx(1e9 * max(abs(values[0]), 1.0))
     else:
         assert scale == pytest.approx(abs(values[1] - values[0]) / 2)
 
@@ -111,6 +116,78 @@ def test_tables_that_never_vary_have_a_default(X):
     kernel = default_kernel(X, width=2.0)
     # The level and the curve, which are one number there.
     np.testing.assert_allclose(kernel(X), 4.0 * (0.25**2 + 0.15**2))
+
+
+# --- what varies by rounding alone ---
+
+
+@given(value=st.floats(1e-3, 1e6), ulps=st.integers(0, 50), negative=st.booleans())
+def test_numbers_equal_but_for_rounding_count_as_one(value, ulps, negative):
+    value = -value if negative else value
+    X = np.array([[value], [value + ulps * np.spacing(value)], [value]])
+    assert not find_varying(X).any()
+    np.testing.assert_allclose(input_scales(X), input_scales(np.full((3, 1), value)), rtol=1e-12)
+
+
+def test_an_input_varies_if_its_range_is_more_than_rounding():
+    """In units of its largest number: seconds and nanoseconds since 1970, and tiny numbers."""
+    X = np.array([[1.7e9, 1.7e18, 1e-200, 0.0, 1.0, 5.0], [1.7e9 + 1, 1.7e18 + 1e9, 0, 0, -1, 5.0]])
+    assert find_varying(X).tolist() == [True, True, True, False, True, False]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_varies_by_rounding_changes_no_kernel(seed):
+    """Beside an input that never varies at all, in every kernel, alone and in a block."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(9, 2)), np.full(9, 0.3)])
+    rounded = X.copy()
+    rounded[::2, 2] = 0.1 + 0.2
+    new = X + np.array([0.1, 0.2, 0.01])
+    for make in (default_kernel, matern_kernel):
+        for blocks in (None, [0, 1, 1], [0, 0, 1]):
+            exact = make(X, width=1.0, blocks=blocks)(X, new)
+            found = make(rounded, width=1.0, blocks=blocks)(X, new)
+            np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+# --- points on circles ---
+
+
+def on_circle(turns):
+    return np.column_stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)])
+
+
+@given(
+    turns=st.lists(st.floats(0, 1), min_size=1, max_size=9), arc=st.sampled_from([1, 1e-3, 1e-9])
+)
+def test_opposite_of_all_rows_nothing_is_less_sure_than_the_bounds(turns, arc):
+    """Of a level, a line of at most the width, and a curve: the sd, before any answer."""
+    turns = 0.3 + arc * np.array(turns)
+    X = on_circle(turns)
+    width = 40.0
+    kernel = default_kernel(X, width=width, blocks=[0, 0])
+    sds = np.sqrt(kernel.diag(on_circle(np.linspace(0, 1, 50))))
+    assert (sds <= width * np.sqrt(1 + 0.25**2 + 0.15**2) * (1 + 1e-9)).all()
+    assert (matern_kernel(X, width=width, blocks=[0, 0]).diag(X) <= (0.3 * width) ** 2 + 1e-9).all()
+
+
+def test_a_circle_is_measured_by_its_rows_where_they_cover_a_good_part(rng):
+    """From 9 to 12 hours of a day, and all around: as other blocks of two inputs are."""
+    for turns in (rng.uniform(9 / 24, 12 / 24, 500), rng.uniform(0, 1, 500)):
+        X = on_circle(turns)
+        scale, _ = scales_by_block(X, blocks=[0, 0])
+        assert scale == pytest.approx(scales_by_block(2 * X, blocks=[0, 0])[0] / 2, rel=1e-12)
+        assert scale == pytest.approx(np.sqrt(X.var(axis=0).sum()), rel=1e-12)
+        [mine], [other] = (
+            np.exp(matern_kernel(size * X, width=1.0, blocks=[0, 0]).theta[1:]) / size
+            for size in (1.0, 2.0)
+        )
+        assert mine == pytest.approx(other, rel=1e-12)
+
+
+def test_other_blocks_of_two_inputs_have_no_least_scale(rng):
+    X = 1e-3 * rng.normal(size=(50, 2))
+    assert scales_by_block(X, blocks=[0, 0])[0] < 2e-3
 
 
 # --- the Matérn kernel alone ---

@@ -399,13 +399,13 @@ def release_chosen(
         from cloakgp.cli.console import showing_warnings
         from cloakgp.estimators.grid_search import DPGridSearchCV
         from cloakgp.estimators.regression import DPGPRegressor
-        from cloakgp.models.defaults import SIGNAL_SD_SHARE
+        from cloakgp.models.defaults import SIGNAL_SD_SHARE, find_varying
 
         people, encoded, declared = _read(source)
         X = encoded.X
         spread = X.std(axis=0)
         # A level that nobody has is a number that never varies, and tells nobody apart.
-        spread[spread == 0] = 1.0
+        spread[~find_varying(X)] = 1.0
         variance = (SIGNAL_SD_SHARE * (limits[1] - limits[0])) ** 2
         grid: dict[str, list[object]] = {
             "kernel": [ConstantKernel(variance) * RBF(scale * spread) for scale in scales]

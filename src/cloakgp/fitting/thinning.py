@@ -30,7 +30,7 @@ from cloakgp.fitting.bands import Step
 from cloakgp.fitting.expected import ExpectedTable
 from cloakgp.fitting.strategies import Query, query_weights, scale_noise
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.defaults import input_scales
+from cloakgp.models.defaults import find_varying, input_scales
 from cloakgp.privacy.groups import Groups
 from cloakgp.utils.arrays import Array
 
@@ -162,7 +162,7 @@ def middle_rows(X: Array, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp
     >>> middle_rows(np.array([[9.0], [1.0], [2.0], [8.0], [3.0], [7.0]]), 2)
     (array([2, 3]), array([1, 0, 0, 1, 0, 1]))
     """
-    varies = np.ptp(X, axis=0) > 0
+    varies = find_varying(X)
     scaled = X[:, varies] / input_scales(X)[varies]
     cells = np.zeros(len(X), dtype=np.intp)
     middles: list[int] = []

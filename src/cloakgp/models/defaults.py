@@ -30,6 +30,9 @@ SMOOTHNESS = 1.5
 LENGTHSCALE_SDS = 2.0
 # The scale of an input that never varies, in its own magnitude: it then tells nothing.
 UNVARIED = 1e9
+# Of its largest absolute value, the range up to which an input is taken not to vary. Numbers that
+# are equal in decimals differ by 1e-16 of themselves, and what is computed from dates by 2e-11.
+LEAST_RANGE = 1e-10
 # The Matérn kernel alone: sd as a share of the width, lengthscale as one of each input's range.
 SIGNAL_SD_SHARE = 3 / 10
 LENGTHSCALE_SHARE = 1 / 2
@@ -37,6 +40,13 @@ LENGTHSCALE_SHARE = 1 / 2
 FEWEST_OF_ONE_UNIT, ONE_UNIT = 16, 10.0
 # More numbers of one block than a place has are a vector, if they have more than two values.
 MOST_OF_PLACE = 3
+# The least scale of a point on a circle; of points all around it is 1. Opposite of where all rows
+# are, the linear part then has an sd of at most the width of the bounds.
+LEAST_OF_CIRCLE = 2 * LINEAR_SD_SHARE
+# As far from the circle may its points be.
+CIRCLE_TOLERANCE = 1e-9
+# Range over sd, of cosine and sine of points all around.
+CIRCLE_RANGE_SDS = 2 * math.sqrt(2.0)
 # Of a latent function behind classes.
 LATENT_SD = 2.0
 
@@ -52,7 +62,8 @@ def default_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = Non
         hi − lo, in output units.
     blocks : sequence of int, optional
         Which block each input is in, from 0, where several stand for one thing: a category, a
-        place. Each block counts as one input, with one scale.
+        place. Each block counts as one input, with one scale; that of points on a circle is at
+        least a fifth of the radius, however short the arc is on which all rows lie.
 
     Examples
     --------
@@ -101,9 +112,11 @@ def _block_scales(X: Array, *, blocks: Sequence[int] | None) -> Array:
     if blocks is None:
         return input_scales(X)
     groups = _groups(blocks, inputs=X.shape[1])
-    scales = _of_blocks(_own_scales(X), varies=np.ptp(X, axis=0) > 0, groups=groups)
+    scales = _of_blocks(_own_scales(X), varies=find_varying(X), groups=groups)
     for block in _vectors(X, groups):
         scales[block] = _distance_from_mean(X[:, groups == block])
+    for block in _circles(X, groups):
+        scales[block] = max(scales[block], LEAST_OF_CIRCLE)
     return scales
 
 
@@ -112,6 +125,16 @@ def _vectors(X: Array, groups: NDArray[np.intp]) -> list[int]:
     varied = np.array([len(np.unique(column)) > 2 for column in X.T])
     counts = np.bincount(groups, weights=varied)
     return np.flatnonzero(counts > MOST_OF_PLACE).tolist()
+
+
+def _circles(X: Array, groups: NDArray[np.intp]) -> list[int]:
+    """Return the blocks that are points on a circle, as cycles of dates are."""
+    counts = np.bincount(groups)
+    return [
+        block
+        for block in np.flatnonzero(counts == 2).tolist()
+        if (abs(np.hypot(*X[:, groups == block].T) - 1.0) <= CIRCLE_TOLERANCE).all()
+    ]
 
 
 def _distance_from_mean(X: Array) -> float:
@@ -130,14 +153,13 @@ def _deviation(column: Array) -> float:
 
 def _are_of_one_unit(X: Array) -> bool:
     """Return whether inputs are many, and vary alike: as pixels do, or components."""
-    ranges = np.ptp(X, axis=0)
-    varied = ranges[ranges > 0]
+    varied = np.ptp(X, axis=0)[find_varying(X)]
     return len(varied) >= FEWEST_OF_ONE_UNIT and bool(varied.max() <= ONE_UNIT * np.median(varied))
 
 
 def _varying_blocks(X: Array, groups: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which blocks vary, shape (B,)."""
-    varies = np.ptp(X, axis=0) > 0
+    varies = find_varying(X)
     return np.array([varies[groups == block].any() for block in range(int(groups.max()) + 1)])
 
 
@@ -160,14 +182,32 @@ def _of_blocks(scales: Array, *, varies: NDArray[np.bool_], groups: NDArray[np.i
     return np.array(found)
 
 
+def find_varying(X: Array) -> NDArray[np.bool_]:
+    """Return which inputs vary by more than rounding does, shape (D,).
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+
+    Examples
+    --------
+    >>> find_varying(np.array([[0.3, 5.0, 1e-9], [0.1 + 0.2, 6.0, 2e-9]]))
+    array([False,  True,  True])
+    """
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    largest = np.maximum(np.abs(lowest), np.abs(highest))
+    varies: NDArray[np.bool_] = highest - lowest > LEAST_RANGE * largest
+    return varies
+
+
 def input_scales(X: Array) -> Array:
     """Return the typical deviation of each input from its mean, shape (D,); never zero.
 
     The standard deviation. Of an input with two values, half their distance, however rare one is: a
-    rare category is no farther off than a common one. Of one that never varies, so much that it
-    tells nothing. Sixteen inputs or more whose ranges are at most ten times their median are taken
-    to be of one unit, as pixels and components are, and have the root mean square of their standard
-    deviations: what varies little among them counts little.
+    rare category is no farther off than a common one. Of one that never varies (`find_varying`), so
+    much that it tells nothing. Sixteen inputs or more whose ranges are at most ten times their
+    median are taken to be of one unit, as pixels and components are, and have the root mean square
+    of their standard deviations: what varies little among them counts little.
 
     Parameters
     ----------
@@ -179,7 +219,7 @@ def input_scales(X: Array) -> Array:
     array([3.e+00, 5.e-01, 5.e+09])
     """
     if _are_of_one_unit(X):
-        varying = int((np.ptp(X, axis=0) > 0).sum())
+        varying = int(find_varying(X).sum())
         return np.full(X.shape[1], _distance_from_mean(X) / np.sqrt(varying))
     return _own_scales(X)
 
@@ -187,9 +227,9 @@ def input_scales(X: Array) -> Array:
 def _own_scales(X: Array) -> Array:
     """Return the typical deviation of each input from its mean, whatever others are."""
     scales = []
-    for column in np.ascontiguousarray(X.T):
+    for column, varies in zip(np.ascontiguousarray(X.T), find_varying(X), strict=True):
         values = np.unique(column)
-        if len(values) == 1:
+        if not varies:
             scales.append(UNVARIED * max(abs(float(values[0])), 1.0))
         elif len(values) == 2:
             scales.append(float(np.ptp(values)) / 2)
@@ -204,7 +244,8 @@ def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None
     Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. Of
     an input that never varies it is so great that it does not matter. The range of a vector, and of
     many inputs of one unit (`input_scales`) together, is twice the root mean square distance of
-    rows from their mean: that of points on a sphere, where vectors of many numbers lie.
+    rows from their mean: that of points on a sphere, where vectors of many numbers lie. Of points
+    on a circle it is at least a fifth of what it is all around.
 
     Parameters
     ----------
@@ -220,14 +261,18 @@ def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None
     >>> matern_kernel(np.array([[0.0], [40.0]]), width=100.0)
     30**2 * Matern(length_scale=20, nu=1.5)
     """
-    groups, ranges = _groups(blocks, inputs=X.shape[1]), np.ptp(X, axis=0)
+    groups, varying = _groups(blocks, inputs=X.shape[1]), find_varying(X)
     varies = _varying_blocks(X, groups)
-    extents = _of_blocks(ranges, varies=ranges > 0, groups=groups)
+    # One, of what does not vary, is a number that can be divided by: another follows below.
+    ranges = np.where(varying, np.ptp(X, axis=0), 1.0)
+    extents = _of_blocks(ranges, varies=varying, groups=groups)
     if blocks is None and _are_of_one_unit(X):
         extents = 2 * input_scales(X)
     elif blocks is not None:
         for block in _vectors(X, groups):
             extents[block] = 2 * _distance_from_mean(X[:, groups == block])
+        for block in _circles(X, groups):
+            extents[block] = max(extents[block], CIRCLE_RANGE_SDS * LEAST_OF_CIRCLE)
     # Inputs that never vary tell nothing, and are no dimensions.
     largest = np.array([np.abs(X[:, groups == block]).max() for block in range(len(varies))])
     extents = np.where(varies, extents, UNVARIED * np.maximum(largest, 1.0))

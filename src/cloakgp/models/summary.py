@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cloakgp.models.defaults import input_scales
+from cloakgp.models.defaults import find_varying, input_scales
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.clusters import limit_threads
@@ -71,8 +71,7 @@ class Summary:
 
         As in the default kernel. By its range, one extreme row would bring all others together.
         """
-        varies = np.ptp(self.sample, axis=0) > 0
-        return np.where(varies, input_scales(self.sample), 1.0)
+        return np.where(find_varying(self.sample), input_scales(self.sample), 1.0)
 
     def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:
         """Return mini-batch k-means centres of the sample, and the number of rows of each.

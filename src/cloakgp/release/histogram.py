@@ -11,6 +11,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cloakgp.models.defaults import find_varying
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.noise import NOISES
 from cloakgp.release.distributions import NoDistributions
@@ -225,7 +226,9 @@ class Bins:
                 f"{dimensions} input columns"
             )
         if ranges is None:
-            ranges = list(zip(X.min(axis=0), X.max(axis=0), strict=True))
+            lowest = X.min(axis=0)
+            highest = np.where(find_varying(X), X.max(axis=0), lowest)
+            ranges = list(zip(lowest, highest, strict=True))
         elif len(ranges) != dimensions or any(len(pair) != 2 for pair in ranges):
             raise ValueError(f"ranges must be {dimensions} pairs, one for each input column")
         elif not all(np.isfinite(pair).all() and pair[0] < pair[1] for pair in ranges):

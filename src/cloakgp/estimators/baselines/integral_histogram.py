@@ -24,6 +24,7 @@ from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.request import choose_hyperprior
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.defaults import find_varying
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.release import Hyperprior, Release
@@ -54,7 +55,7 @@ def default_integral_kernel(X: Array, *, width: float) -> Kernel:
     25**2 * IntegralRBF(length_scale=10)
     """
     ranges = np.ptp(X, axis=0)
-    scales = np.where(ranges > 0, LENGTHSCALE_SHARE * ranges, 1.0)
+    scales = np.where(find_varying(X), LENGTHSCALE_SHARE * ranges, 1.0)
     return ConstantKernel((PRIOR_SD_SHARE * width) ** 2) * IntegralRBF(
         scales if len(scales) > 1 else float(scales[0])
     )
