@@ -93,9 +93,28 @@ def test_what_was_opened_stays_spent_when_a_site_leaves(alone, ledger):
     assert before.used == pytest.approx(0.5, abs=0.02)
 
 
-def test_an_account_without_room_refuses_before_the_draw(alone, ledger):
+def test_a_site_whose_account_has_no_room_for_the_whole_plan_does_not_join(alone, ledger):
     ledger.change_limit("patients", epsilon=0.5, delta=1e-6, reason="a test")
+    west = alone.sites["west"]
+    with pytest.raises(CustodiansError, match="no room for all questions of the plan"):
+        west.step()
+    assert not alone.exchange.has("sites/west.json")
+    assert standing(ledger).charges == 0
+    ledger.change_limit("patients", epsilon=2.0, delta=1e-5, reason="room for it")
+    assert west.step() == ("joined",)
+
+
+def test_a_site_that_lost_its_folder_is_told_so(tmp_path, alone):
+    alone.sites["west"].step()
+    other = Ward(tmp_path / "elsewhere", exchange=alone.exchange).sites["west"]
+    with pytest.raises(CustodiansError, match="has joined already, and not from the folder"):
+        other.step()
+
+
+def test_an_account_without_room_refuses_before_the_draw(alone, ledger):
     alone.ask()
+    # What was there when it joined has gone elsewhere since.
+    ledger.change_limit("patients", epsilon=0.5, delta=1e-6, reason="a test")
     with pytest.raises(LedgerError, match="no room"):
         alone.step("west")
     assert standing(ledger).spent == type(standing(ledger).spent)()

@@ -57,7 +57,9 @@ from cloakgp.fitting.passes import Rows
 from cloakgp.privacy.ask import ask_share
 from cloakgp.privacy.spending import Cost, counted_by, keeper_in_force
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import pair_in_words
 from cloakgp.utils.locks import locked_folder
+from cloakgp.utils.names import AUTO, NoiseChoice
 from cloakgp.utils.passes import Chunk
 
 if TYPE_CHECKING:
@@ -339,6 +341,11 @@ class Site:
             )
 
     def _join(self, plan: Plan) -> bool:
+        if self._exchange.has(member_file(self.name)) and not (self.folder.path / KEY).exists():
+            raise CustodiansError(
+                f"{self.name} has joined already, and not from the folder {self.folder.path}: go "
+                "on with the one that it joined from, where its key and its answers are"
+            )
         key = SiteKey.kept(self.folder.path / KEY)
         inputs = inputs_to_bytes(self._inputs)
         journal, digest = self.folder.load(), digest_of(inputs)
@@ -355,10 +362,28 @@ class Site:
         )
         if self._sent(member_file(self.name), member.to_bytes()):
             return False
+        self._check_room(plan)
         self.folder.save(replace(journal, inputs=digest))
         self._exchange.put(inputs_file(self.name), inputs)
         self._exchange.put(member_file(self.name), member.to_bytes())
         return True
+
+    def _check_room(self, plan: Plan) -> None:
+        """Refuse to join a plan whose whole budget the ledger has no room for.
+
+        Otherwise its first questions would be spent on a release that is never made. Nothing is
+        held: every question is charged when it comes.
+        """
+        if self._ledger is None:
+            return
+        epsilon, delta = plan.budget
+        noise: NoiseChoice = plan.settings.get("noise", AUTO)
+        standing = self._ledger.account(self._account).standing
+        if not standing.releases_left(epsilon, delta, noise=noise):
+            raise CustodiansError(
+                f"the account {self._account!r} has no room for all questions of the plan, "
+                f"{pair_in_words(epsilon, delta)}: this site did not join, and nothing was asked"
+            )
 
     def _roster(self, plan: Plan) -> Roster | None:
         content = self._exchange.get(ROSTER)

@@ -21,7 +21,7 @@ FAILURES = {
     "limit": "the account's limit leaves no room: nothing was spent",
     "people": SHARED,
     "failed": "it failed, and nothing was published: the server's log names the place",
-    "lost": "its process died after noise was drawn: the drawn noise stays spent. Make a new "
+    "lost": "its process died after noise was drawn: all of its budget stays spent. Make a new "
     "request",
     "crashed": "its process died again and again: nothing was published",
 }
