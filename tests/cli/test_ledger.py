@@ -86,6 +86,113 @@ def test_a_key_writes_the_same_release_again(folder):
     assert "charges: 1" in run("show", "--epsilon", "0.5", "--delta", "1e-6")
 
 
+OTHERS = {
+    "table": ("b.csv", "height", "40 200", "0.5", ()),
+    "column": ("a.csv", "weight", "40 200", "0.5", ()),
+    "bounds": ("a.csv", "height", "40 210", "0.5", ()),
+    "budget": ("a.csv", "height", "40 200", "0.25", ()),
+    "quantiles": ("a.csv", "height", "40 200", "0.5", ("--quantiles", "0.5")),
+    "missing cells": ("a.csv", "height", "40 200", "0.5", ("--missing-output", "150")),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_key_with_other_options_is_refused(name, folder):
+    table, output, bounds, epsilon, more = OTHERS[name]
+    people = pd.read_csv("a.csv").assign(weight=60.0)
+    for each in ("a.csv", "b.csv"):
+        people.to_csv(each, index=False)
+    key = ("--account", "people", "--key", "figure 3")
+    assert release(*key).exit_code == 0
+    refused = invoke(
+        *("release", table, "--inputs", "age", "--output", output, "--bounds", *bounds.split()),
+        *("--epsilon", epsilon, "--delta", "1e-6", "-o", "w.cloak", *key, *more),
+    )
+    assert refused.exit_code == 1
+    assert "the key 'figure 3' belongs to another release" in " ".join(refused.output.split())
+    assert not (folder / "w.cloak").exists()
+    assert "charges: 1" in run("show")
+
+
+def test_what_is_taken_from_the_ledger_is_told_as_that(folder):
+    key = ("--account", "people", "--key", "figure 3")
+    asked = " ".join(release(*key).output.split())
+    assert "Wrote a.cloak: predictions of height" in asked
+    assert "This spent" in asked
+    taken = " ".join(release(*key, "--by", "somebody else", to="w.cloak").output.split())
+    said = "the release of height that the ledger keeps under the key 'figure 3'"
+    assert f"Wrote w.cloak: {said}." in taken
+    assert "taken from the ledger: nothing was asked now, and nothing spent" in taken
+    for untrue in ("This spent", "Another run", "predictions of"):
+        assert untrue not in taken
+    assert (folder / "a.cloak").read_bytes() == (folder / "w.cloak").read_bytes()
+
+
+def test_a_key_from_before_names_the_release_that_it_has(folder):
+    """Without a digest of choices nothing is compared, and no option is told as what was asked."""
+    import cloakgp
+
+    model = cloakgp.DPGPRegressor(bounds=(0, 1), epsilon=0.5, delta=1e-6)
+    table = pd.DataFrame({"age": np.linspace(20, 60, 30)})
+    account = Ledger("people.db").account("people")
+    account.publish(
+        lambda: model.fit(table, pd.Series(np.ones(30), name="ill")).release_, key="figure 3"
+    )
+    taken = release("--account", "people", "--key", "figure 3")
+    assert "the release of ill that the ledger keeps" in " ".join(taken.output.split())
+    assert (folder / "a.cloak").exists()
+
+
+def test_nobody_is_asked_to_confirm_what_is_not_asked(folder, monkeypatch):
+    monkeypatch.setattr("cloakgp.cli.release.somebody_is_there", lambda: True)
+    key = ("--account", "people", "--key", "figure 3")
+    assert release(*key, "--yes").exit_code == 0
+    # Nobody answers.
+    taken = release(*key, to="w.cloak")
+    assert taken.exit_code == 0, taken.output
+    assert "Ask the private column now" not in taken.output
+    assert (folder / "w.cloak").exists()
+
+
+AGAIN = {
+    "several": (
+        *("release-several", "a.csv", "--inputs", "age", "--output", "height=40:200"),
+        *("--output", "weight=20:200", "--interval", "off", "--calibrate", "off"),
+    ),
+    "private inputs": (
+        *("release-private-inputs", "a.csv", "--input", "age=0:100", "--output", "height=40:200"),
+    ),
+    "chosen": (
+        *("release-chosen", "a.csv", "--inputs", "age", "--output", "height=40:200"),
+        *("--lengthscale", "0.5,1", "--selection-epsilon", "0.1"),
+    ),
+    "refine": ("refine", "first.cloak", "a.csv"),
+    "extend": ("extend", "first.cloak", "a.csv"),
+}
+
+
+@pytest.mark.parametrize("kind", AGAIN)
+@pytest.mark.usefixtures("folder")
+def test_every_command_compares_what_goes_with_a_key(kind):
+    pd.read_csv("a.csv").assign(weight=np.linspace(50, 90, 30)).to_csv("a.csv", index=False)
+    run("limit", "all", "--epsilon", "9", "--delta", "1e-4")
+    run("limit", "rows", "--epsilon", "9", "--delta", "1e-4", "--unit", "replace")
+    first = release("--account", "all", to="first.cloak")
+    assert first.exit_code == 0, first.output
+    account = "rows" if kind == "private inputs" else "all"
+    words = (*AGAIN[kind], "--delta", "1e-6", "--account", account, "--key", "k")
+    done = invoke(*words, "--epsilon", "0.5", "-o", "k.cloak")
+    assert done.exit_code == 0, done.output
+    again = invoke(*words, "--epsilon", "0.5", "-o", "again.cloak")
+    assert again.exit_code == 0, again.output
+    said = " ".join(again.output.split())
+    assert "that the ledger keeps under the key 'k'" in said
+    assert "height" in said
+    assert "Another run" not in said
+    other = invoke(*words, "--epsilon", "0.6", "-o", "other.cloak")
+    assert "the key 'k' belongs to another release" in " ".join(other.output.split())
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_limit_is_changed_with_a_reason():
     assert (

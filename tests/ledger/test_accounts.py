@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -218,6 +219,43 @@ def test_a_key_gives_the_same_release_and_spends_once(account):
     assert other.to_bytes() != first.to_bytes()
     assert account.publish(make).to_bytes() != account.publish(make).to_bytes()
     assert account.standing.charges == 4
+
+
+def test_a_key_with_other_choices_is_refused_before_anything_is_drawn(ledger, account):
+    def make():
+        return DPGPRegressor(**SMALL).fit(X, y).release_
+
+    first = account.publish(make, key="figure 3", choices="heights, of May")
+    for resume in (False, True):
+        with pytest.raises(LedgerError, match="'figure 3' belongs to another release"):
+            account.publish(pytest.fail, key="figure 3", choices="weights, of May", resume=resume)
+    for choices in ("heights, of May", ""):
+        kept = account.publish(pytest.fail, key="figure 3", choices=choices)
+        assert kept.to_bytes() == first.to_bytes()
+    assert account.standing.charges == 1
+    # The chain has a digest, and not the choices.
+    written = "".join(entry.body for entry in ledger.entries())
+    assert hashlib.sha256(b"heights, of May").hexdigest() in written
+    assert "of May" not in written
+    assert ledger.verify().findings == ()
+
+
+def test_a_key_that_was_used_without_choices_returns_its_release(account):
+    first = account.publish(lambda: DPGPRegressor(**SMALL).fit(X, y).release_, key="a")
+    again = account.publish(pytest.fail, key="a", choices="heights")
+    assert again.to_bytes() == first.to_bytes()
+    with pytest.raises(LedgerError, match="choices are kept with a key"):
+        account.publish(pytest.fail, choices="heights")
+
+
+def test_choices_are_free_again_with_their_key(account):
+    def wrong():
+        return DPGPRegressor(**SMALL).fit(X, ["text"] * 30).release_
+
+    with pytest.raises(ValueError, match="y"):
+        account.publish(wrong, key="a", choices="words")
+    account.publish(lambda: DPGPRegressor(**SMALL).fit(X, y).release_, key="a", choices="numbers")
+    assert account.standing.charges == 2
 
 
 def test_a_key_whose_noise_was_drawn_in_vain_is_not_drawn_again(account):

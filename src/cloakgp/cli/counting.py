@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
 import typer
 
-from cloakgp.cli.console import notice
+from cloakgp.cli.console import explain, notice, say
 from cloakgp.orders.origin import Origin
 from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
+    from cloakgp.ledger.accounts import Account
     from cloakgp.privacy.tally import Drawn
+    from cloakgp.release.open import OpenedRelease
 
 # Of the disk, before anything is asked; few releases are larger.
 RESERVED_BYTES = 2**24
@@ -29,6 +31,26 @@ class AnyRelease(Protocol):
 
 
 Made = TypeVar("Made", bound=AnyRelease)
+
+
+@dataclass
+class Making(Generic[Made]):
+    """The making of a release by a command, and whether it was asked now.
+
+    Attributes
+    ----------
+    make : callable
+    asked : bool
+        Whether ``make`` was called; if not, a ledger had the release.
+    """
+
+    make: Callable[[], Made]
+    asked: bool = field(default=False, init=False)
+
+    def __call__(self) -> Made:
+        """Return a new release."""
+        self.asked = True
+        return self.make()
 
 
 @dataclass
@@ -98,7 +120,8 @@ class Counting:
         typer.Option(
             "--key",
             help="With --ledger and --account: name of this one release. Another run with the same "
-            "key writes the same release, and spends nothing.",
+            "key and the same options writes the same release, and spends nothing; with other "
+            "options it is refused.",
         ),
     ] = ""
 
@@ -153,12 +176,16 @@ class Counting:
         make: Callable[[], Made],
         to: Path,
         *,
+        choices: Mapping[str, object],
         read: Sequence[Path],
         overwrite: bool,
         delta: float,
         confirm: Callable[[], None] | None = None,
-    ) -> Made:
+    ) -> Made | None:
         """Ask private columns, within what their account has left, and write the release.
+
+        Where the ledger has a release under the key, that one is written and described, and nothing
+        is asked.
 
         Parameters
         ----------
@@ -166,6 +193,8 @@ class Counting:
             Fits once, and returns a release.
         to : Path
             File of the release.
+        choices : mapping
+            All public choices of the release, which the ledger compares by key.
         read : sequence of Path
             Files that are read, none of which may be replaced.
         overwrite : bool
@@ -174,32 +203,78 @@ class Counting:
         confirm : callable, optional
             Called before anything is asked, when the file is reserved.
 
+        Returns
+        -------
+        release or None
+            None if it was taken from the ledger, and described.
+
         Raises
         ------
         ValueError
             For what has no meaning without a ledger.
         """
         self.check()
+        making = Making(make)
         with (
             reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target,
             self.telling(delta=delta) as progress,
         ):
-            if confirm is not None:
-                confirm()
-            made = self._publish(make)
+            made = self._publish(making, choices=choices, confirm=confirm)
             content, progress.made = made.to_bytes(), True
             target.write(content, keep=True)
-        return made
+        if not making.asked:
+            self._tell_kept(made, to=to)
+            return None
+        fresh: Made = made
+        return fresh
 
-    def _publish(self, make: Callable[[], Made]) -> Made:
+    def _publish(
+        self,
+        making: Making[Made],
+        *,
+        choices: Mapping[str, object],
+        confirm: Callable[[], None] | None,
+    ) -> Any:
+        """Return a new release, or that of the ledger."""
+        account, stated = self._account(), ""
+        if account is not None and self.key:
+            from cloakgp.orders.choices import state_choices
+
+            stated = state_choices(**choices)
+            kept = account.recall(self.key, choices=stated)
+            if kept is not None:
+                return kept
+        if confirm is not None:
+            confirm()
+        if account is None:
+            return making()
+        return account.publish(making, key=self.key or None, choices=stated)
+
+    def _account(self) -> Account | None:
         if not self.ledger:
-            return make()
+            return None
         from cloakgp.ledger import Ledger
 
         ledger = Ledger(self.ledger)
-        account = (
+        return (
             ledger.account(self.account, purpose=self.purpose)
             if self.account
             else ledger.any_account(self.purpose)
         )
-        return account.publish(make, key=self.key or None)
+
+    def _tell_kept(self, kept: OpenedRelease, *, to: Path) -> None:
+        """Describe a release that was written from the ledger, by what it says of itself."""
+        from cloakgp.release import MultiOutputRelease, OneOutputRelease
+
+        about = ""
+        if isinstance(kept, MultiOutputRelease):
+            about = f" of {', '.join(kept.called)}"
+        elif isinstance(kept, OneOutputRelease):
+            about = f" of {kept.output_name}"
+        say(
+            f"Wrote {to}: the release{about} that the ledger keeps under the key {self.key!r}.",
+            style="green",
+        )
+        say(f"  {kept.guarantee}")
+        explain("It was taken from the ledger: nothing was asked now, and nothing spent. In words:")
+        say(f"  cloakgp show {to}")

@@ -125,10 +125,18 @@ def release_several(
     made = counting.write(
         lambda: counting.origin.kept_in(_several(source, request, outputs=list(ranges))),
         to,
+        choices={
+            "command": "release-several",
+            "source": source,
+            "request": request,
+            "outputs": list(ranges),
+        },
         delta=delta,
         read=[table] if schema is None else [table, schema],
         overwrite=overwrite,
     )
+    if made is None:
+        return
     say(
         f"Wrote {to}: predictions of {', '.join(ranges)}, from {made.n_rows:,} rows.", style="green"
     )
@@ -326,7 +334,25 @@ def release_private_inputs(
         return counting.origin.kept_in(model.release_)
 
     read = [table] if schema is None else [table, schema]
-    made = counting.write(make, to, delta=delta, read=read, overwrite=overwrite)
+    made = counting.write(
+        make,
+        to,
+        choices={
+            "command": "release-private-inputs",
+            "table": table,
+            "query": sql,
+            "inputs": inputs,
+            "output": name,
+            "estimator": {
+                each: value for each, value in model.get_params(deep=False).items() if value
+            },
+        },
+        delta=delta,
+        read=read,
+        overwrite=overwrite,
+    )
+    if made is None:
+        return
     what = "probabilities" if classes else "predictions"
     say(f"Wrote {to}: {what} of {name}.", style="green")
     _tell(made, to)
@@ -432,7 +458,25 @@ def release_chosen(
         return counting.origin.kept_in(made)
 
     read = [table] if schema is None else [table, schema]
-    made = counting.write(make, to, delta=delta, read=read, overwrite=overwrite)
+    made = counting.write(
+        make,
+        to,
+        choices={
+            "command": "release-chosen",
+            "source": source,
+            "request": request,
+            "lengthscale": scales,
+            "noise_sd": sds,
+            "selection_epsilon": selection_epsilon,
+            "folds": folds,
+            "mechanism": chosen,
+        },
+        delta=delta,
+        read=read,
+        overwrite=overwrite,
+    )
+    if made is None:
+        return
     say(f"Wrote {to}: predictions of {name}, from {made.n_rows:,} rows.", style="green")
     _tell(made, to)
 

@@ -45,11 +45,14 @@ def release(
     published = counting.write(
         lambda: _ask(order),
         to,
+        choices={"command": "release", "order": order},
         read=[*table.files, *([fit.queries] if fit.queries else [])],
         overwrite=overwrite,
         delta=fit.delta,
         confirm=None if yes or not somebody_is_there() else lambda: confirm(order),
     )
+    if published is None:
+        return
     try:
         _tell(published, order, to=to)
     # The terminal may end a program that writes to it, too.

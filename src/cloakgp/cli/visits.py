@@ -210,6 +210,7 @@ def _pay(
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.plan import print_plan
     from cloakgp.cli.progress import reporting
+    from cloakgp.orders.choices import digest_file
     from cloakgp.orders.visits import VisitOrder, make_visit, plan_visit
     from cloakgp.privacy import compose
     from cloakgp.privacy.noise_choice import unused_delta
@@ -254,10 +255,18 @@ def _pay(
     made = counting.write(
         make,
         to,
+        choices={
+            "command": "extend" if new_rows else "refine",
+            "release": digest_file(release_file),
+            "visit": visit,
+            "queries": digest_file(visit.queries) if visit.queries else None,
+        },
         read=[release_file, *([visit.queries] if visit.queries else [])],
         overwrite=overwrite,
         delta=visit.delta,
     )
+    if made is None:
+        return
     say(f"Wrote {to}: predictions of {made.output_name}, from {made.n_rows:,} rows.", style="green")
     say(f"  all visits together: {stated(made.guarantee)}")
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
+from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
 from cloakgp.ledger.database import Database, TableStore, Writing
 from cloakgp.ledger.errors import LedgerError
@@ -166,6 +167,8 @@ class Account:
         The approver, if approval was needed.
     key : str or None
         See `publish`.
+    choices : str
+        The digest of the public choices that go with the key; see `publish`.
     resumed : int or None
         Number of the open charge that the next call goes on with.
     cohort : str
@@ -192,6 +195,7 @@ class Account:
     purpose: str = ""
     approved_by: str = ""
     key: str | None = None
+    choices: str = ""
     resumed: int | None = None
     cohort: str = ""
     _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
@@ -254,6 +258,7 @@ class Account:
                 account=name,
                 text=self.purpose,
                 key=self.key,
+                choices=self.choices,
                 approved_by=self.approved_by,
                 cohort=self.cohort,
             ),
@@ -312,12 +317,19 @@ class Account:
             )
 
     def publish(
-        self, make: Callable[[], Made], *, key: str | None = None, resume: bool = False
+        self,
+        make: Callable[[], Made],
+        *,
+        key: str | None = None,
+        choices: str = "",
+        resume: bool = False,
     ) -> Made:
         """Make one release, count it, and note the digest of its file.
 
         With a key, the ledger keeps the release, and a second call with that key returns it:
-        nothing is drawn a second time, by any number of calls from any place.
+        nothing is drawn a second time, by any number of calls from any place. What the release is
+        of, the ledger cannot see: state the choices, or another ``make`` with a key that was used
+        returns the release of the first.
 
         Parameters
         ----------
@@ -325,6 +337,11 @@ class Account:
             Fits once, and returns a release.
         key : str, optional
             Any text; one for each release.
+        choices : str, optional
+            The public choices of the release: table, columns, bounds, budget and all others, as
+            text that is the same in each call. Never anything that follows from private values.
+            The ledger keeps its digest with the key, and refuses other choices with that key. A
+            call that states none, or a key that was used without, is not compared.
         resume : bool
             Go on with the charge of this key, if a process died over it: the caller knows that it
             did, and has the answers that were drawn (`cloakgp.privacy.spending.RecallingCharge`).
@@ -338,7 +355,7 @@ class Account:
         ------
         LedgerError
             If the limit leaves no room; if another call with this key is running, or died after it
-            had drawn noise; or if ``make`` does not fit exactly once.
+            had drawn noise, or made other choices; or if ``make`` does not fit exactly once.
 
         Examples
         --------
@@ -357,17 +374,19 @@ class Account:
         (True, 1)
         """
         resumed = None
+        if key is None and choices:
+            raise LedgerError("choices are kept with a key: give one")
         if key is not None:
-            if not self.name:
-                raise LedgerError("a key belongs to an account: name the account")
-            known = self.find(key) if resume else None
+            known = self.find(key, choices=choices) if resume else None
             if known is not None and known.open:
                 resumed = known.number
             else:
-                kept = self._kept(key)
+                kept = self.recall(key, choices=choices)
                 if kept is not None:
-                    return cast(Made, open_content(kept))
-        counting = _OneCharge(replace(self, key=key, resumed=resumed))
+                    return cast(Made, kept)
+        counting = _OneCharge(
+            replace(self, key=key, choices=_digest_choices(choices), resumed=resumed)
+        )
         with counted_by(counting), _exported(self):
             made = make()
         if counting.charge is None or counting.charge.number is None:
@@ -383,38 +402,23 @@ class Account:
             writing.append("published", charge=number, account=row["account"], release=digest)
         return made
 
-    def find(self, key: str) -> KeyedCharge | None:
-        """Return the charge that has a key; None if none has, or it gave its key back.
+    def recall(self, key: str, *, choices: str = "") -> OpenedRelease | None:
+        """Return the release that the ledger keeps under a key; None if none was drawn for it.
 
         Parameters
         ----------
-        key : str
+        key, choices : str
             As for `publish`.
 
         Raises
         ------
         LedgerError
-            If no account is named.
+            If no account is named; or if another call with this key is running, or died after it
+            had drawn noise, or made other choices.
         """
-        if not self.name:
-            raise LedgerError("a key belongs to an account: name the account")
-        with self.database.reading() as connection:
-            found = TableStore(connection).all("charges", account=self.name, key=key)
-        if not found:
-            return None
-        (charge, *_) = found
-        drawn = projection.drawn_of(charge) != Amount()
-        kept = charge["release"] is not None
-        open_still = charge["state"] == projection.OPEN
-        return KeyedCharge(number=charge["number"], open=open_still, drawn=drawn, kept=kept)
-
-    def _kept(self, key: str) -> bytes | None:
-        with self.database.reading() as connection:
-            rows = TableStore(connection)
-            found = rows.all("charges", account=self.name, key=key)
-            if not found:
+        with self._keyed(key, choices) as (charge, connection):
+            if charge is None:
                 return None
-            (charge, *_) = found
             kept = None
             if charge["release"] is not None:
                 table = schema.releases
@@ -422,8 +426,7 @@ class Account:
                     table.select().where(table.c.digest == charge["release"])
                 ).first()
         if kept is not None:
-            content: bytes = kept.content
-            return content
+            return open_content(kept.content)
         if charge["state"] == projection.OPEN:
             raise LedgerError(
                 f"charge {charge['number']} has the key {key!r} and is not closed: it is running, "
@@ -433,6 +436,57 @@ class Account:
             f"noise was drawn for the key {key!r}, and the release was lost: it stays spent. Take "
             "another key"
         )
+
+    def find(self, key: str, *, choices: str = "") -> KeyedCharge | None:
+        """Return the charge that has a key; None if none has, or it gave its key back.
+
+        Parameters
+        ----------
+        key, choices : str
+            As for `publish`.
+
+        Raises
+        ------
+        LedgerError
+            If no account is named, or the key was used with other choices.
+        """
+        with self._keyed(key, choices) as (charge, _):
+            if charge is None:
+                return None
+        drawn = projection.drawn_of(charge) != Amount()
+        kept = charge["release"] is not None
+        open_still = charge["state"] == projection.OPEN
+        return KeyedCharge(number=charge["number"], open=open_still, drawn=drawn, kept=kept)
+
+    @contextmanager
+    def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
+        """Yield the charge of a key, if its choices are these or are not known."""
+        if not self.name:
+            raise LedgerError("a key belongs to an account: name the account")
+        with self.database.reading() as connection:
+            found = TableStore(connection).all("charges", account=self.name, key=key)
+            charge = found[0] if found else None
+            if charge is not None and choices:
+                kept = _choices_of(charge["number"], connection)
+                if kept not in ("", _digest_choices(choices)):
+                    raise LedgerError(
+                        f"the key {key!r} belongs to another release of this account, with another "
+                        "table, column or budget, or another choice of its options: nothing was "
+                        "drawn. Take another key, or repeat the choices of the first call"
+                    )
+            yield charge, connection
+
+
+def _digest_choices(choices: str) -> str:
+    """Return the digest of choices, which the chain holds in their place; empty for none."""
+    return hashlib.sha256(choices.encode()).hexdigest() if choices else ""
+
+
+def _choices_of(number: int, connection: Connection) -> str:
+    """Return the digest of choices of a charge, from the entry that opened it."""
+    table = schema.entries
+    row = connection.execute(table.select().where(table.c.number == number)).first()
+    return "" if row is None else str(Entry(*row).content.get("choices", ""))
 
 
 def standing_of(name: str, connection: Connection) -> Standing:

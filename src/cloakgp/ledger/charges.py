@@ -45,6 +45,8 @@ class Purpose:
         In the words of the caller.
     key : str or None
         Of one release; no two charges of an account have the same.
+    choices : str
+        The digest of the public choices that go with the key; empty if they are not stated.
     approved_by : str
         The approver, if approval was needed.
     cohort : str
@@ -54,6 +56,7 @@ class Purpose:
     account: str
     text: str = ""
     key: str | None = None
+    choices: str = ""
     approved_by: str = ""
     cohort: str = ""
 
@@ -193,6 +196,7 @@ class LedgerCharge:
             purpose=self._purpose.text,
             approved_by=writing.pseudonym(approver) if approver else None,
             key=key,
+            **({"choices": self._purpose.choices} if self._purpose.choices else {}),
             **({"cohort": self._purpose.cohort} if self._purpose.cohort else {}),
             **self._about,
             **held.numbers,
