@@ -64,6 +64,37 @@ def test_the_release_is_known_by_its_file(folder):
     assert receipt["release"] == hashlib.sha256((folder / "a.cloak").read_bytes()).hexdigest()
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_word_about_people_is_given_and_listed():
+    run("limit", "made", "--epsilon", "2", "--delta", "1e-6")
+    first = invoke(*made("first.cloak", "0.5"))
+    assert first.exit_code == 0, first.output
+    assert invoke(*made("second.cloak", "0.25")).exit_code == 0
+    files = ("first.cloak", "second.cloak")
+    done = invoke("combine", *files, "--rows", "other", "--people", "disjoint", "-o", "both.cloak")
+    assert done.exit_code == 0, done.output
+    counted = ("import", "both.cloak", "--account", "people", "--reason", "from 2023")
+    assert "--people" in invoke("ledger", *counted, "--people", "others").output
+    run(*counted, "--people", "disjoint")
+    assert "epsilon 0.5, at delta 1e-06" in run("show").partition("people")[2]
+    assert "disjoint" in run("log")
+    assert "counts less than the sum" in " ".join(run("verify").split())
+    run("limit", "others", "--epsilon", "1", "--delta", "1e-6")
+    run("import", "both.cloak", "--account", "others", "--reason", "from 2023")
+    assert "epsilon 0.75, at delta 1e-06" in run("show").partition("others")[2]
+
+
+def made(to, epsilon):
+    """A release that another account counts."""
+    return (
+        *("release", "a.csv", "--inputs", "age", "--output", "height", "--bounds", "40", "200"),
+        *("--epsilon", epsilon, "--noise", "laplace", "--learn", "none", "--lengthscale", "10"),
+        *("--signal-variance", "900", "--noise-variance", "25", "--stages", "one"),
+        *("--interval", "off", "--calibrate", "off"),
+        *("--account", "made", "-o", to),
+    )
+
+
 def test_an_attached_column_needs_no_account(folder):
     lost = release()
     assert lost.exit_code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import (
     DPGPClassifier,
@@ -12,11 +13,12 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
     baselines,
-    extend,
     refine,
 )
 from cloakgp.data import ArrayRows
 from cloakgp.ledger import LedgerError
+from cloakgp.ledger.chain import acting_as
+from cloakgp.ledger.database import TableStore
 from cloakgp.ledger.imports import import_releases
 
 X, MANY = np.linspace(0, 10, 30)[:, None], np.linspace(0, 10, 300)[:, None]
@@ -77,14 +79,98 @@ def test_a_release_that_was_counted_is_known_in_its_file(name, unlimited, tmp_pa
     assert unlimited.standing.charges == 1
 
 
+@pytest.fixture
+def two_tables(tmp_path):
+    """A file of two tables with nobody in common, as it says, and those of each table."""
+    about = {"bounds": (0, 1), "noise": "laplace", "stages": None, "interval": False}
+    about |= {"kernel": RBF(3.0), "noise_variance": 0.01, "learn": None, "calibrate": False}
+    first = DPGPRegressor(epsilon=0.5, **about).fit(X, y).release_
+    second = DPGPRegressor(epsilon=0.25, **about).fit(X + 0.1, y).release_
+    both = first.combine(second, same_rows=False, people="disjoint")
+    for name, release in (("both", both), ("first", first), ("second", second)):
+        release.save(tmp_path / f"{name}.cloak")
+    assert both.guarantee.pure_epsilon == pytest.approx(0.5, rel=1e-3)
+    return tmp_path
+
+
 @pytest.mark.parametrize(("people", "total"), [("disjoint", 0.5), ("overlapping", 0.75)])
-def test_of_tables_with_nobody_in_common_the_dearest_counts(people, total, unlimited, tmp_path):
-    first = DPGPRegressor(bounds=(0, 1), epsilon=0.5, noise="laplace").fit(X, y).release_
-    both = extend(first, X + 0.1, y, epsilon=0.25, noise="laplace", people=people)
-    both.save(tmp_path / "a.cloak")
-    import_releases(unlimited, [tmp_path / "a.cloak"], reason="from 2023")
+def test_a_file_that_says_that_nobody_is_in_two_tables_is_not_taken_at_its_word(
+    people, total, ledger, unlimited, two_tables
+):
+    paths = [two_tables / f"{name}.cloak" for name in ("both", "first", "second")]
+    with acting_as("clara"):
+        found = import_releases(unlimited, paths, reason="from 2023", people=people)
+    # Neither of the parts counts again.
+    assert [one.charge is None for one in found] == [False, True, True]
     assert unlimited.standing.epsilon_if_fixed == pytest.approx(total, rel=1e-3)
-    assert both.guarantee.pure_epsilon == pytest.approx(total, rel=1e-3)
+    (entry,) = (one.content for one in ledger.entries() if one.content["kind"] == "imported")
+    assert entry.get("people") == ("disjoint" if people == "disjoint" else None)
+    assert ledger.names()[entry["who"]] == "clara"
+    told = ledger.verify()
+    assert told.findings == ()
+    assert told.notes == (
+        (
+            "entry 3 of the account 'all' counts less than the sum of a release's parts: whoever "
+            "imported it says that nobody is in all of its tables",
+        )
+        if people == "disjoint"
+        else ()
+    )
+
+
+def test_the_parts_of_a_file_count_once_where_they_come_first(unlimited, two_tables):
+    for name in ("first", "both", "second"):
+        path = two_tables / f"{name}.cloak"
+        import_releases(unlimited, [path], reason="from 2023", people="disjoint")
+    assert unlimited.standing.epsilon_if_fixed == pytest.approx(0.75, rel=1e-3)
+
+
+def test_a_word_that_changes_nothing_is_not_noted(ledger, unlimited, tmp_path):
+    for name in ("numbers", "margins"):
+        MADE[name]().release_.save(tmp_path / f"{name}.cloak")
+        import_releases(
+            unlimited, [tmp_path / f"{name}.cloak"], reason="from 2023", people="disjoint"
+        )
+    assert not any("people" in entry.content for entry in ledger.entries())
+    assert ledger.verify().notes == ()
+    with pytest.raises(ValueError, match="overlapping or disjoint"):
+        import_releases(unlimited, [], reason="from 2023", people="others")
+
+
+@pytest.mark.parametrize("name", ["numbers", "histogram", "selection"])
+@pytest.mark.parametrize("counted", ["by a fit", "by an import"])
+def test_what_another_account_counts_counts_here_once(
+    name, counted, ledger, account, unlimited, tmp_path
+):
+    """Of people of this account who were charged to another by mistake."""
+    path = tmp_path / "a.cloak"
+    if counted == "by a fit":
+        unlimited.publish(lambda: MADE[name]().release_).save(path)
+    else:
+        MADE[name]().release_.save(path)
+        import_releases(unlimited, [path], reason="a mistake")
+    spent = unlimited.standing
+    assert ledger.verify().notes == ()
+    (found,) = import_releases(account, [path], reason="put right")
+    (again,) = import_releases(account, [path], reason="put right")
+    (there,) = import_releases(unlimited, [path], reason="to see")
+    assert found.charge is not None
+    assert (again.charge, there.charge) == (None, None)
+    assert unlimited.standing == spent
+    assert account.standing.epsilon_if_fixed == pytest.approx(spent.epsilon_if_fixed, rel=1e-3)
+    told = ledger.verify()
+    assert told.findings == ()
+    (first,) = (row for row in charges_of(ledger, "all"))
+    assert told.notes == (
+        f"entry {found.charge} of the account 'people' counts answers that charge {first} of "
+        "another account, 'all', counts, too",
+    )
+
+
+def charges_of(ledger, name):
+    """The numbers of an account's charges."""
+    with ledger.database.reading() as connection:
+        return [row["number"] for row in TableStore(connection).all("charges", account=name)]
 
 
 def test_a_histogram_is_known_by_its_file_if_it_was_published(unlimited, tmp_path):

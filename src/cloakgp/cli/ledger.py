@@ -364,12 +364,26 @@ def import_files(
     reason: Annotated[
         str, typer.Option(help="Origin of the releases, which stands in the ledger.")
     ],
+    people: Annotated[
+        str,
+        typer.Option(
+            help="overlapping, if anybody may be in all tables of a release, or disjoint, if "
+            "nobody is in tables that the release says to have nobody in common: then the dearest "
+            "counts, and not the sum. That is your word, and the ledger notes it."
+        ),
+    ] = "overlapping",
     url: At = "",
 ) -> None:
-    """Charge releases that are older than the ledger."""
-    from cloakgp.ledger.imports import import_releases
+    """Charge releases that are older than the ledger.
 
-    for one in import_releases(_opened(url).account(account), files, reason=reason):
+    What the account has counted already is not counted again, whatever other accounts have.
+    """
+    from cloakgp.ledger.imports import import_releases
+    from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING
+
+    said = texts.one_of((OVERLAPPING, DISJOINT), people, option="--people")
+    found = _opened(url).account(account)
+    for one in import_releases(found, files, reason=reason, people=said):
         counted = "known already" if one.charge is None else f"charge {one.charge}"
         say(f"{one.path}: ({one.epsilon:.4g}, {one.delta:.4g}), {counted}")
 

@@ -48,7 +48,8 @@ class Audit:
     findings : tuple of str
         Errors; empty for a sound ledger.
     notes : tuple of str
-        Facts for auditors that are no errors: a column of two accounts, a clock that went back, an
+        Facts for auditors that are no errors: a column of two accounts, answers that two count, a
+        release that counts less by the word of whoever imported it, a clock that went back, an
         older copy that was put back.
     """
 
@@ -189,6 +190,11 @@ class _Followed:
         called = (content["who"], content.get("approved_by"))
         self.persons |= {mark for mark in called if mark is not None}
         kind = content["kind"]
+        if kind == projection.IMPORTED and content.get("people"):
+            self.notes.append(
+                f"entry {number} of the account {content['account']!r} counts less than the sum of "
+                "a release's parts: whoever imported it says that nobody is in all of its tables"
+            )
         if kind == projection.ERASED:
             self.erased |= set(content["persons"])
         elif "note" in content:
@@ -257,6 +263,11 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
                     f"outputs are attached there as {', '.join(map(repr, note['columns']))}"
                 )
             continue
+        for other in note.get("charges_elsewhere", ()):
+            yield (
+                f"{about} counts answers that charge {other['charge']} of another account, "
+                f"{other['account']!r}, counts, too"
+            )
         for other in note["elsewhere"]:
             yield (
                 f"{about} is about the column {other['column']!r} of another account, "

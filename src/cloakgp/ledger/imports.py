@@ -10,12 +10,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cloakgp.ledger import projection
 from cloakgp.ledger.accounts import Account, checked_account
 from cloakgp.ledger.charges import check_unit
 from cloakgp.ledger.database import Writing
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy.accounting import Guarantee
-from cloakgp.privacy.cohorts import Cohorts
+from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING, Cohorts, People
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.rounding import round_up_decimal
@@ -44,19 +45,28 @@ class Imported:
 
 
 def import_releases(
-    account: Account, paths: Iterable[str | Path], *, reason: str
+    account: Account,
+    paths: Iterable[str | Path],
+    *,
+    reason: str,
+    people: People = OVERLAPPING,
 ) -> list[Imported]:
     """Charge releases that were made without this ledger.
 
-    Noisy answers that the ledger has already, by their digests, are not counted again. New ones are
-    charged beyond any limit: they are spent. Of tables that have nobody in common, by what the
-    release says, the largest amount counts, part by part.
+    Noisy answers that the account has already, by their digests, are not counted again; where
+    another account has them, auditors see it. New ones are charged beyond any limit: they are
+    spent. Of one release all of them add up, unless it kept some rows of its table out of the fit:
+    nobody is in both parts.
 
     Parameters
     ----------
     account : Account
     paths : iterable of str or Path
     reason : str
+    people : {"overlapping", "disjoint"}
+        "disjoint" confirms what a release says of its own tables, that nobody is in some of them
+        together: the largest amount counts, part by part, and not the sum. The entry has this word,
+        and who gave it; no file can show that it is right.
 
     Raises
     ------
@@ -64,11 +74,16 @@ def import_releases(
         If a release is not private, or protects another unit than the account.
     ReleaseFileError
         If a file is no release.
+    ValueError
+        If ``people`` is another word.
     """
-    return [_import(account, Path(path), reason=reason) for path in paths]
+    if people not in (OVERLAPPING, DISJOINT):
+        raise ValueError(f"people must be {OVERLAPPING} or {DISJOINT}, got {people!r}")
+    claimed = people == DISJOINT
+    return [_import(account, Path(path), reason=reason, claimed=claimed) for path in paths]
 
 
-def _import(account: Account, path: Path, *, reason: str) -> Imported:
+def _import(account: Account, path: Path, *, reason: str, claimed: bool) -> Imported:
     release = load(path)
     if release.insecure:
         raise LedgerError(
@@ -79,12 +94,18 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
     with account.database.writing() as writing:
         row = checked_account(account.name, writing.rows)
         check_unit(row["unit"], unit, name=account.name)
-        parts = _new_parts(release, file, writing)
+        known = _Known(account.name, writing)
+        parts = _new_parts(release, file, known)
         charge = None
         if parts:
-            total = _total(parts, _cohorts(release))
-            charge = writing.append(
+            said = _cohorts(release)
+            by_construction = _kept_out(release)
+            total = _total(parts, said if claimed or by_construction else ())
+            # The claim is noted where it counts, with what it saves.
+            saved = total != _total(parts, said if by_construction else ())
+            charge = writing.append_noted(
                 "imported",
+                note={"elsewhere": [], "charges_elsewhere": known.elsewhere(parts, file)},
                 account=account.name,
                 reason=reason,
                 unit=unit,
@@ -92,6 +113,7 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
                 delta=release.guarantee.delta,
                 release=file,
                 draws=[part.digest for part in parts],
+                **({"people": DISJOINT} if saved else {}),
                 **total.numbers,
             )
     return Imported(
@@ -110,26 +132,62 @@ class _Part(NamedTuple):
     table: int | None = None
 
 
-def _new_parts(release: OpenedRelease, file: str, writing: Writing) -> list[_Part]:
-    """Return the parts of a release that the ledger does not know."""
+@dataclass(frozen=True)
+class _Known:
+    """What an account, and others, have counted.
+
+    Attributes
+    ----------
+    account : str
+    writing : Writing
+    """
+
+    account: str
+    writing: Writing
+
+    def has(self, digest: str) -> bool:
+        """Return whether the account counts a draw."""
+        return projection.charge_of_draw(digest, self.account, self.writing.rows) is not None
+
+    def has_release(self, file: str) -> bool:
+        """Return whether the account has charged a file, by its digest."""
+        charges = self.writing.rows.all("charges", account=self.account)
+        return any(charge["release"] == file for charge in charges)
+
+    def elsewhere(self, parts: Sequence[_Part], file: str) -> list[dict[str, object]]:
+        """Return the charges of other accounts that count a file, or draws first."""
+        rows = self.writing.rows
+        drawn = [rows.get("draws", part.digest) for part in parts]
+        numbers = {row["charge"] for row in drawn if row is not None}
+        return [
+            {"account": charge["account"], "charge": charge["number"]}
+            for charge in rows.all("charges")
+            if charge["account"] != self.account
+            and (charge["number"] in numbers or charge["release"] == file)
+        ]
+
+
+def _new_parts(release: OpenedRelease, file: str, known: _Known) -> list[_Part]:
+    """Return the parts of a release that an account has not counted."""
     parts = [
         _Part(digest_of(one.answers.values), _cost(one.answers.guarantee), one.strategy.table)
         for one in _measurements(release)
         if one.answers.guarantee.spent
     ]
     if not parts:
-        known = any(charge["release"] == file for charge in writing.rows.all("charges"))
         assert not isinstance(release.guarantee, MixedGuarantee)
-        parts = [] if known else [_Part(file, _cost(release.guarantee))]
+        parts = [] if known.has_release(file) else [_Part(file, _cost(release.guarantee))]
     elif isinstance(release.guarantee, MixedGuarantee):
-        known = all(writing.rows.get("draws", part.digest) is not None for part in parts)
+        all_known = all(known.has(part.digest) for part in parts)
         mixed = release.guarantee
         chosen = Cost(mechanism=mixed.mechanism, epsilon=mixed.selection_epsilon)
         # The cost of any choice.
         parts = (
-            [] if known else [_Part(f"choice {file}", chosen), _Part(file, _cost(mixed.release))]
+            []
+            if all_known
+            else [_Part(f"choice {file}", chosen), _Part(file, _cost(mixed.release))]
         )
-    return [part for part in parts if writing.rows.get("draws", part.digest) is None]
+    return [part for part in parts if not known.has(part.digest)]
 
 
 def _total(parts: Sequence[_Part], cohorts: Cohorts) -> Amount:
@@ -157,6 +215,12 @@ def _cohorts(release: OpenedRelease) -> Cohorts:
     """Return which tables of a release one person may be in together."""
     entries = _entries(release)
     return entries.cohorts if isinstance(entries, Release) else ()
+
+
+def _kept_out(release: OpenedRelease) -> bool:
+    """Return whether cohorts are parts of one table, which the fit itself has divided."""
+    entries = _entries(release)
+    return isinstance(entries, Release) and entries.kept is not None
 
 
 def _cost(guarantee: Guarantee) -> Cost:

@@ -288,10 +288,45 @@ def _reconcile(content: Mapping[str, Any], rows: RowStore) -> None:
         rows.put("recoveries", {**row, "state": RECOVERED})
 
 
+def charge_of_draw(digest: str, account: str, rows: RowStore) -> int | None:
+    """Return the number of an account's charge that counts a draw; None if none does.
+
+    Parameters
+    ----------
+    digest : str
+        Of the noisy answers.
+    account : str
+        Its name. What other accounts count is about other people, and counts nothing here.
+    rows : RowStore
+    """
+    for place in (digest, _draw_in(account, digest)):
+        row = rows.get("draws", place)
+        if row is not None and _account_of(row["charge"], rows) == account:
+            number: int = row["charge"]
+            return number
+    return None
+
+
 def _note_draws(content: Mapping[str, Any], number: int, rows: RowStore) -> None:
     for digest in content.get("draws", ()):
-        if rows.get("draws", digest) is None:
-            rows.put("draws", {"digest": digest, "charge": number})
+        account = _account_of(number, rows)
+        if charge_of_draw(digest, account, rows) is None:
+            known = rows.get("draws", digest) is not None
+            place = _draw_in(account, digest) if known else digest
+            rows.put("draws", {"digest": place, "charge": number})
+
+
+def _draw_in(account: str, digest: str) -> str:
+    """Return the key of a draw that another account counted first."""
+    return f"{digest} {account}"
+
+
+def _account_of(charge: int, rows: RowStore) -> str:
+    row = rows.get("charges", charge)
+    if row is None:
+        raise ValueError(f"there is no charge {charge}")
+    name: str = row["account"]
+    return name
 
 
 def _count(charge: Mapping[str, Any], before: Amount, rows: RowStore) -> None:

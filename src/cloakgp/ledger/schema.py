@@ -108,7 +108,8 @@ recoveries = Table(
     Column("state", LongText, nullable=False),
 )
 
-# Counted noisy answers, by `cloakgp.privacy.spending.digest_of`.
+# Counted noisy answers, by `cloakgp.privacy.spending.digest_of`; of those that several accounts
+# count, by digest and account from the second on.
 draws = Table(
     "draws",
     metadata,
