@@ -117,6 +117,71 @@ def test_a_key_writes_the_same_release_again(folder):
     assert "charges: 1" in run("show", "--epsilon", "0.5", "--delta", "1e-6")
 
 
+ASKED = {
+    "release": ("release", "a.csv", "--inputs", "age,height", "--output", "ill"),
+    "several": (
+        *("release-several", "a.csv", "--inputs", "age,height", "--output", "pay=0:1"),
+        *("--output", "tax=0:1", "--interval", "off", "--calibrate", "off"),
+    ),
+    "chosen": (
+        *("release-chosen", "a.csv", "--inputs", "age,height", "--output", "pay=0:1"),
+        *("--lengthscale", "0.5,1", "--selection-epsilon", "0.1"),
+    ),
+    "extend": ("extend", "first.cloak", "a.csv"),
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_private_column_of_the_account_is_no_public_input(kind, folder):
+    ages = np.linspace(20, 60, 30)
+    people = pd.DataFrame({"age": ages, "height": 100 + ages, "ill": "no", "pay": 0.5, "tax": 0.1})
+    people.to_csv("a.csv", index=False)
+    run("limit", "pat", "--epsilon", "9", "--delta", "1e-4")
+    run("limit", "other", "--epsilon", "9", "--delta", "1e-4")
+    words = [*ASKED[kind], "--epsilon", "0.5", "--delta", "1e-6"]
+    if kind == "release":
+        words += ["--classes", "no,yes"]
+    if kind == "extend":
+        first = invoke(
+            *("release", "a.csv", "--inputs", "age,height", "--output", "pay", "--bounds", "0"),
+            *("1", "--epsilon", "0.5", "--account", "other", "-o", "first.cloak"),
+        )
+        assert first.exit_code == 0, first.output
+    run("attach", "a.csv", "--output", "height", "--account", "pat")
+    refused = invoke(*words, "--account", "pat", "-o", "a.cloak")
+    assert refused.exit_code == 1
+    said = " ".join(refused.output.split())
+    assert "height cannot be public: the same values are attached to the account 'pat'" in said
+    assert "--declared-public height" in said
+    assert "age" not in said
+    assert not (folder / "a.cloak").exists()
+    assert "charges: 0" in run("show").partition("pat")[2]
+    # Whoever asks in another account learns nothing; auditors do.
+    elsewhere = invoke(*words, "--account", "other", "-o", "a.cloak")
+    assert elsewhere.exit_code == 0, elsewhere.output
+    assert "pat" not in elsewhere.output
+    assert "to another account, 'pat', as 'height'" in " ".join(run("verify").split())
+    declared = invoke(*words, "--account", "pat", "--declared-public", "height", "-o", "b.cloak")
+    assert declared.exit_code == 0, declared.output
+    assert "takes 'height' to be public, as its writer declares" in run("verify")
+
+
+def test_a_private_input_is_refused_before_anybody_confirms(folder, monkeypatch):
+    monkeypatch.setattr("cloakgp.cli.release.somebody_is_there", lambda: True)
+    run("attach", "a.csv", "--output", "height", "--account", "people")
+    refused = invoke(
+        *("release", "a.csv", "--inputs", "age,height", "--output", "ill", "--classes", "no,yes"),
+        *("--epsilon", "0.5", "--account", "people", "-o", "a.cloak"),
+    )
+    assert "height cannot be public" in refused.output
+    assert "Ask the private column now" not in refused.output
+    assert not (folder / "a.cloak").exists()
+    alone = release("--ledger", "", "--declared-public", "age")
+    assert "go with --ledger" in alone.output
+    unknown = release("--account", "people", "--declared-public", "weight")
+    assert "weight cannot be declared public" in " ".join(unknown.output.split())
+
+
 OTHERS = {
     "table": ("b.csv", "height", "40 200", "0.5", ()),
     "column": ("a.csv", "weight", "40 200", "0.5", ()),

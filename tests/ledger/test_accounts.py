@@ -18,6 +18,7 @@ from spenders import charge, gaussian
 from cloakgp import DPGPRegressor
 from cloakgp.ledger import Ledger, LedgerError, LimitError
 from cloakgp.ledger.charges import LedgerCharge
+from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.spending import Spender, SpendingError, counted_by, keeper_in_force
@@ -202,6 +203,81 @@ def test_a_column_of_several_accounts_needs_one_to_be_named(ledger, account, mon
     assert other.standing.charges == 1
     with pytest.raises(LedgerError, match="no outputs"):
         account.attach([], column="nothing")
+
+
+HEIGHTS = [170.0, 180.0, 165.5]
+AS_INPUT = {"sorted": [165.5, 170, 180], "as text": ["180", "170.0", "165.5"]}
+
+
+@pytest.mark.parametrize("form", AS_INPUT)
+def test_a_private_column_of_the_account_is_no_public_input(form, ledger, account, monkeypatch):
+    account.attach(HEIGHTS, column="height")
+    account.attach([1.0, 0.0], column="ill")
+    inputs = {"age": lambda: [[20, 30, 40]], "tall": lambda: [AS_INPUT[form]]}
+    asked = account.with_inputs(inputs)
+    with pytest.raises(PrivateInputError, match=r"tall cannot be public.*as the private height"):
+        asked.check_inputs()
+    with asked, pytest.raises(PrivateInputError, match="tall cannot be public"):
+        draw()
+    with pytest.raises(PrivateInputError):
+        asked.attach([5.0, 6.0], column="pay")
+    # The account that is found by the outputs refuses it, too.
+    monkeypatch.setenv("CLOAKGP_LEDGER", ledger.database.shown)
+    with ledger.any_account().with_inputs(inputs), pytest.raises(PrivateInputError):
+        draw()
+    assert account.standing.charges == 0
+    assert {row["name"] for row in ledger.columns()} == {"height", "ill"}
+    with account.with_inputs({"age": inputs["age"]}):
+        draw()
+    assert account.standing.charges == 1
+
+
+def test_nothing_is_read_where_no_column_is_attached(account):
+    with account.with_inputs({"age": pytest.fail}):
+        draw()
+    assert account.standing.charges == 1
+
+
+def test_a_column_that_is_declared_public_is_taken_and_told(ledger, account):
+    account.attach([1.0, 0.0], column="ill")
+    inputs = {"sex": lambda: [[0, 1]], "age": lambda: [[20, 30]]}
+    with pytest.raises(LedgerError, match="size cannot be declared public: it is no input"):
+        account.with_inputs(inputs, declared_public=["size"])
+    with account.with_inputs(inputs, declared_public=["sex"]):
+        draw()
+    (reserved,) = (e.content for e in ledger.entries() if e.content["kind"] == "reserved")
+    assert reserved["declared_public"] == ["sex"]
+    told = ledger.verify()
+    assert told.findings == ()
+    assert told.notes == (
+        "entry 4 of the account 'people' takes 'sex' to be public, as its writer declares, and the "
+        "same values are attached there as 'ill'",
+    )
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_no_input_confirms_a_guess_of_a_column_of_another_account(guess, ledger, account):
+    """Whoever guesses hears and sees the same; auditors see which it was."""
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    account.attach([0.0, 1.0], column="ill")
+    asked = other.with_inputs({"guess": lambda: [GUESSES[guess]]})
+    asked.check_inputs()
+    with asked:
+        draw(outputs=[0.5, 0.6])
+    asked.attach([5.0, 6.0], column="pay")
+    entries = list(ledger.entries())
+    assert [entry.content["kind"] for entry in entries[3:]] == [
+        *("attached", "reserved", "drawing", "committed", "attached")
+    ]
+    shown = json.dumps(json.loads(receipt_of(ledger, entries[4].number)))
+    assert not any(word in shown for word in ("ill", "guess", "people"))
+    told = ledger.verify()
+    assert told.findings == ()
+    assert told.notes == tuple(
+        f"entry {number} of the account 'others' takes 'guess' to be public, and the same values "
+        "are attached to another account, 'people', as 'ill'"
+        for number in ((5, 8) if guess == "right" else ())
+    )
 
 
 def test_a_key_gives_the_same_release_and_spends_once(account):

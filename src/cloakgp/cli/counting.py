@@ -16,6 +16,7 @@ from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
     from cloakgp.ledger.accounts import Account
+    from cloakgp.ledger.marks import ReadInputs
     from cloakgp.privacy.tally import Drawn
     from cloakgp.release.open import OpenedRelease
 
@@ -72,7 +73,7 @@ class Counting:
 
     Attributes
     ----------
-    purpose, by, licence, ledger, account, key : str
+    purpose, by, licence, ledger, account, key, declared_public : str
         Empty by default.
     """
 
@@ -124,6 +125,15 @@ class Counting:
             "options it is refused.",
         ),
     ] = ""
+    declared_public: Annotated[
+        str,
+        typer.Option(
+            "--declared-public",
+            help="With --ledger: public columns, with commas, that everybody may know though a "
+            "private column of the account has the same values. That is your word, and the ledger "
+            "notes it. Without it such columns are refused.",
+        ),
+    ] = ""
 
     @property
     def origin(self) -> Origin:
@@ -132,8 +142,8 @@ class Counting:
 
     def check(self) -> None:
         """Raise ValueError for options that have no meaning without a ledger."""
-        if not self.ledger and (self.account or self.key):
-            raise ValueError("--account and --key go with --ledger")
+        if not self.ledger and (self.account or self.key or self.declared_public):
+            raise ValueError("--account, --key and --declared-public go with --ledger")
 
     @contextmanager
     def telling(self, *, delta: float = 0.0) -> Iterator[Progress]:
@@ -180,6 +190,7 @@ class Counting:
         read: Sequence[Path],
         overwrite: bool,
         delta: float,
+        inputs: Callable[[], ReadInputs] | None = None,
         confirm: Callable[[], None] | None = None,
     ) -> Made | None:
         """Ask private columns, within what their account has left, and write the release.
@@ -200,6 +211,9 @@ class Counting:
         overwrite : bool
         delta : float
             That was asked for.
+        inputs : callable, optional
+            Returns the public columns that the release publishes, by name, for the ledger; by
+            default there are none.
         confirm : callable, optional
             Called before anything is asked, when the file is reserved.
 
@@ -219,7 +233,7 @@ class Counting:
             reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target,
             self.telling(delta=delta) as progress,
         ):
-            made = self._publish(making, choices=choices, confirm=confirm)
+            made = self._publish(making, choices=choices, inputs=inputs, confirm=confirm)
             content, progress.made = made.to_bytes(), True
             target.write(content, keep=True)
         if not making.asked:
@@ -233,6 +247,7 @@ class Counting:
         making: Making[Made],
         *,
         choices: Mapping[str, object],
+        inputs: Callable[[], ReadInputs] | None,
         confirm: Callable[[], None] | None,
     ) -> Any:
         """Return a new release, or that of the ledger."""
@@ -244,7 +259,14 @@ class Counting:
             kept = account.recall(self.key, choices=stated)
             if kept is not None:
                 return kept
+        if account is not None:
+            from cloakgp.orders import texts
+
+            declared = texts.names(self.declared_public) if self.declared_public else []
+            account = account.with_inputs(inputs() if inputs else {}, declared_public=declared)
         if confirm is not None:
+            if account is not None:
+                account.check_inputs()
             confirm()
         if account is None:
             return making()

@@ -17,6 +17,7 @@ from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regressio
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable, declared_schema, format_of_table
 from cloakgp.orders.origin import with_left_out
+from cloakgp.orders.public_inputs import public_inputs
 
 if TYPE_CHECKING:
     from cloakgp.columns import Schema
@@ -131,6 +132,7 @@ def release_several(
             "request": request,
             "outputs": list(ranges),
         },
+        inputs=lambda: public_inputs(source, others=list(ranges)[1:]),
         delta=delta,
         read=[table] if schema is None else [table, schema],
         overwrite=overwrite,
@@ -471,6 +473,7 @@ def release_chosen(
             "folds": folds,
             "mechanism": chosen,
         },
+        inputs=lambda: public_inputs(source),
         delta=delta,
         read=read,
         overwrite=overwrite,

@@ -15,6 +15,7 @@ from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions, TableOptions
 from cloakgp.cli.plan import plan_release, print_plan
 from cloakgp.orders.options import Order
+from cloakgp.orders.public_inputs import public_inputs
 
 if TYPE_CHECKING:
     from cloakgp.release import Release
@@ -49,6 +50,7 @@ def release(
         read=[*table.files, *([fit.queries] if fit.queries else [])],
         overwrite=overwrite,
         delta=fit.delta,
+        inputs=lambda: public_inputs(order.source, classes=order.classes),
         confirm=None if yes or not somebody_is_there() else lambda: confirm(order),
     )
     if published is None:

@@ -211,7 +211,7 @@ def _pay(
     from cloakgp.cli.plan import print_plan
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.choices import digest_file
-    from cloakgp.orders.visits import VisitOrder, make_visit, plan_visit
+    from cloakgp.orders.visits import VisitOrder, inputs_of_visit, make_visit, plan_visit
     from cloakgp.privacy import compose
     from cloakgp.privacy.noise_choice import unused_delta
     from cloakgp.report.guarantee import stated
@@ -261,6 +261,8 @@ def _pay(
             "visit": visit,
             "queries": digest_file(visit.queries) if visit.queries else None,
         },
+        # Inputs of rows that are asked again are public already.
+        inputs=(lambda: inputs_of_visit(order)) if new_rows else None,
         read=[release_file, *([visit.queries] if visit.queries else [])],
         overwrite=overwrite,
         delta=visit.delta,

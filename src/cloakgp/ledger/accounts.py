@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,13 @@ from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
 from cloakgp.ledger.database import Database, TableStore, Writing
 from cloakgp.ledger.errors import LedgerError
-from cloakgp.ledger.marks import elsewhere, marked, recognised
+from cloakgp.ledger.marks import (
+    ReadInputs,
+    RecognisedInputs,
+    elsewhere,
+    marked,
+    recognised,
+)
 from cloakgp.privacy.filters import (
     Amount,
     Costs,
@@ -173,6 +179,10 @@ class Account:
         Number of the open charge that the next call goes on with.
     cohort : str
         Of an attached column (`attach`): charges are about its people alone. Empty for everybody.
+    inputs : mapping
+        Public inputs of the next call; see `with_inputs`.
+    declared_public : tuple of str
+        Those that the caller declares to be public.
 
     Examples
     --------
@@ -198,6 +208,8 @@ class Account:
     choices: str = ""
     resumed: int | None = None
     cohort: str = ""
+    inputs: ReadInputs = field(default_factory=dict, compare=False, repr=False)
+    declared_public: tuple[str, ...] = ()
     _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -221,6 +233,60 @@ class Account:
     ) -> None:
         self._blocks.pop().close()
 
+    def with_inputs(self, inputs: ReadInputs, *, declared_public: Sequence[str] = ()) -> Account:
+        """Return the account for calls with public inputs, which it compares with private columns.
+
+        A charge, or an attachment, is refused if an input has the values of a column that is
+        attached to the account: releases hold public inputs, row by row. That it is attached to
+        another account the caller does not learn; auditors see it.
+
+        Parameters
+        ----------
+        inputs : mapping of str to callable
+            Name → a function that reads the column, and returns it in all forms in which it may
+            have been attached. Nothing is read if no column is attached.
+        declared_public : sequence of str
+            Inputs that everybody may know, though a private column has the same values: of few
+            different ones, say. The entry has this word, and who gave it.
+
+        Raises
+        ------
+        LedgerError
+            If one that is declared is no input.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from cloakgp.ledger import Ledger
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = Ledger.create(folder + "/people.db")
+        ...     account = ledger.open_account("patients 2024", epsilon=2.0, delta=1e-6)
+        ...     account.attach([170, 180], column="height")
+        ...     account.with_inputs({"tall": lambda: [[180, 170]]}).check_inputs()
+        Traceback (most recent call last):
+        cloakgp.ledger.errors.PrivateInputError: tall cannot be public: ...
+        """
+        if unknown := [name for name in declared_public if name not in inputs]:
+            raise LedgerError(f"{', '.join(unknown)} cannot be declared public: it is no input")
+        return replace(self, inputs=inputs, declared_public=tuple(declared_public))
+
+    def check_inputs(self) -> None:
+        """Refuse public inputs that are private columns of the account, if one is named.
+
+        Without a name, `open_charge` does, when it has found the account.
+
+        Raises
+        ------
+        PrivateInputError
+        """
+        if self.name and self.inputs:
+            with self.database.reading() as connection:
+                self._recognise_inputs(connection).check(self.name, declared=self.declared_public)
+
+    def _recognise_inputs(self, connection: Connection) -> RecognisedInputs:
+        attached = TableStore(connection).all("columns")
+        return RecognisedInputs.of(self.inputs, attached, keys=self.database.keys)
+
     def open_charge(self, spender: Spender) -> LedgerCharge:
         """Open a charge for a call; `cloakgp.privacy.spending` calls this.
 
@@ -231,7 +297,7 @@ class Account:
         ------
         LedgerError
             If the account protects another unit than the call, or none is named and the outputs are
-            not attached to one.
+            not attached to one; or if a public input is a private column of it.
         """
         with self.database.reading() as connection:
             rows = TableStore(connection)
@@ -245,7 +311,9 @@ class Account:
                     f"(--account, {ACCOUNT}), or attach them (cloakgp ledger attach)"
                 )
             account = checked_account(name, rows)
+            inputs = self._recognise_inputs(connection)
         check_unit(account["unit"], spender.unit, name=name)
+        inputs.check(name, declared=self.declared_public)
         if self.cohort not in projection.amounts_of(account):
             raise LedgerError(
                 f"nobody has said who the people of {self.cohort!r} are: attach its column as one "
@@ -261,10 +329,12 @@ class Account:
                 choices=self.choices,
                 approved_by=self.approved_by,
                 cohort=self.cohort,
+                declared_public=self.declared_public,
             ),
             note={
                 "columns": [row["name"] for row in found if row["account"] == name],
                 "elsewhere": elsewhere(found, account=name),
+                **inputs.note(name),
             },
             resumed=self.resumed,
         )
@@ -291,12 +361,17 @@ class Account:
         Raises
         ------
         LedgerError
-            If it has no entries.
+            If it has no entries, or a public input (`with_inputs`) is a private column of the
+            account.
         """
 
         def fingerprinted(key: bytes) -> str | None:
             return fingerprint_column(y, key=key)
 
+        # Inputs are read before the only writer begins.
+        with self.database.reading() as connection:
+            inputs = self._recognise_inputs(connection)
+        inputs.check(self.name, declared=self.declared_public)
         with self.database.writing() as writing:
             checked_account(self.name, writing.rows)
             mark = marked(fingerprinted, key=writing.key)
@@ -309,10 +384,12 @@ class Account:
                 "attached",
                 # Of a cohort of other people, that they are not others is for auditors to see.
                 note={"elsewhere": elsewhere(found, account=self.name)}
-                | ({"columns": here} if cohort else {}),
+                | ({"columns": here} if cohort else {})
+                | inputs.note(self.name),
                 account=self.name,
                 column=column,
                 **({"cohort": cohort} if cohort else {}),
+                **({"declared_public": list(self.declared_public)} if self.declared_public else {}),
                 **mark,
             )
 

@@ -255,6 +255,16 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
             continue
         note = json.loads(row.content)
         about = f"entry {row.number} of the account {entry['account']!r}"
+        for one in note.get("declared_public", ()):
+            yield (
+                f"{about} takes {one['input']!r} to be public, as its writer declares, and the "
+                f"same values are attached there as {one['column']!r}"
+            )
+        for one in note.get("inputs_elsewhere", ()):
+            yield (
+                f"{about} takes {one['input']!r} to be public, and the same values are attached to "
+                f"another account, {one['account']!r}, as {one['column']!r}"
+            )
         if note.get("columns"):
             # A column of its own account: its attachment noted the other accounts.
             if entry["kind"] == "attached":

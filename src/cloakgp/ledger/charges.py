@@ -51,6 +51,8 @@ class Purpose:
         The approver, if approval was needed.
     cohort : str
         Of the account, whose people alone it is about; empty for everybody.
+    declared_public : tuple of str
+        Inputs that the caller declares to be public, whatever is attached.
     """
 
     account: str
@@ -59,6 +61,7 @@ class Purpose:
     choices: str = ""
     approved_by: str = ""
     cohort: str = ""
+    declared_public: tuple[str, ...] = ()
 
 
 class LedgerCharge:
@@ -198,6 +201,11 @@ class LedgerCharge:
             key=key,
             **({"choices": self._purpose.choices} if self._purpose.choices else {}),
             **({"cohort": self._purpose.cohort} if self._purpose.cohort else {}),
+            **(
+                {"declared_public": list(self._purpose.declared_public)}
+                if self._purpose.declared_public
+                else {}
+            ),
             **self._about,
             **held.numbers,
         )

@@ -15,3 +15,17 @@ class LimitError(LedgerError):
 
 class DamagedLedgerError(LedgerError):
     """The ledger was edited or cut, or is an older copy of itself."""
+
+
+class PrivateInputError(LedgerError):
+    """Public inputs are attached to the account as private columns.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the inputs.
+    """
+
+    def __init__(self, message: str, names: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.names = names

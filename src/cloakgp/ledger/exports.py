@@ -26,6 +26,7 @@ FIELDS = (
     *("number", "when", "who", "kind", "account", "charge", "purpose", "call", "unit", "people"),
     *("mechanism", "epsilon", "delta", "mu", "pure_epsilon", "pure_mu", "answers", "coarseness"),
     *("column", "cohort", "approved_by", "draws", "release", "key", "reason", "version"),
+    *("choices", "declared_public"),
     *("digest", "signature"),
 )
 # Places where a spreadsheet could take text for a formula: its beginning, and after a separator of

@@ -15,10 +15,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection
+from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.ledger.keys import Key, KeyFile, new_salt
+from cloakgp.privacy.fingerprints import fingerprint_column
 
 
 def mark_of(text: str, *, salt: str) -> str:
@@ -88,3 +94,91 @@ def elsewhere(columns: Sequence[projection.Row], *, account: str) -> list[dict[s
         for row in columns
         if row["account"] != account
     ]
+
+
+# Names of public inputs → a function that reads the column, in all forms in which it may have been
+# attached: with empty cells, and without them.
+ReadInputs = Mapping[str, Callable[[], Iterable[ArrayLike]]]
+
+
+@dataclass(frozen=True)
+class RecognisedInputs:
+    """Public inputs that have the values of attached columns.
+
+    Attributes
+    ----------
+    by_name : mapping of str to list of rows
+        Name of an input → the columns.
+    """
+
+    by_name: Mapping[str, Sequence[projection.Row]]
+
+    @classmethod
+    def of(
+        cls, inputs: ReadInputs, attached: Sequence[projection.Row], *, keys: KeyFile
+    ) -> RecognisedInputs:
+        """Return those among the inputs of a call; nothing is read if nothing is attached."""
+        found = {}
+        for name, read in inputs.items() if attached else ():
+            columns = {
+                row["mark"]: row
+                for values in read()
+                for row in recognised(partial(_fingerprint, values), attached, keys=keys)
+            }
+            if columns:
+                found[name] = list(columns.values())
+        return cls(found)
+
+    def check(self, account: str, *, declared: Sequence[str]) -> None:
+        """Refuse inputs that are private columns of an account.
+
+        Parameters
+        ----------
+        account : str
+        declared : sequence of str
+            Inputs that the caller declares to be public.
+
+        Raises
+        ------
+        PrivateInputError
+        """
+        private = self._within(account)
+        wrong = {name: columns for name, columns in private.items() if name not in declared}
+        if wrong:
+            listed = ", ".join(wrong)
+            columns = ", ".join(dict.fromkeys(each for both in wrong.values() for each in both))
+            raise PrivateInputError(
+                f"{listed} cannot be public: the same values are attached to the account "
+                f"{account!r} as the private {columns}. Public columns are in the release, row by "
+                "row. Leave them out; or, if everybody may know them, declare that: "
+                f"--declared-public {','.join(wrong)}",
+                tuple(wrong),
+            )
+
+    def note(self, account: str) -> dict[str, object]:
+        """Return what auditors see: inputs that are private here by name, and elsewhere."""
+        declared = [
+            {"input": name, "column": column}
+            for name, columns in self._within(account).items()
+            for column in columns
+        ]
+        others = [
+            {"input": name, **other}
+            for name, columns in self.by_name.items()
+            for other in elsewhere(columns, account=account)
+        ]
+        return {
+            **({"declared_public": declared} if declared else {}),
+            **({"inputs_elsewhere": others} if others else {}),
+        }
+
+    def _within(self, account: str) -> dict[str, list[str]]:
+        found = {
+            name: [row["name"] for row in columns if row["account"] == account]
+            for name, columns in self.by_name.items()
+        }
+        return {name: columns for name, columns in found.items() if columns}
+
+
+def _fingerprint(values: ArrayLike, key: bytes) -> str | None:
+    return fingerprint_column(values, key=key)

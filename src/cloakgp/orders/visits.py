@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, check_missing_output
 from cloakgp.orders.origin import Origin, with_left_out
+from cloakgp.orders.public_inputs import Read, inputs_named
 from cloakgp.utils.names import AUTO, DEFAULT_BAND, DEFAULT_GAP, NoiseChoice
 
 if TYPE_CHECKING:
@@ -202,6 +203,11 @@ def plan_visit(order: VisitOrder, *, reporter: Reporter) -> VisitPlan:
         X_query=_query_points(order),
         **settings,
     )
+
+
+def inputs_of_visit(order: VisitOrder) -> dict[str, Read]:
+    """Return functions that read the public columns of a visit's table, by name."""
+    return inputs_named(order.source, _raw_rows(order).schema.sources)
 
 
 def _ask_again(order: VisitOrder, reporter: Reporter) -> Release:

@@ -169,6 +169,12 @@ class NewTable(Message):
         "who are named by their columns are compared.",
     )
     missing_output: Line = "refuse"
+    declared_public: list[Name] = Field(
+        default=[],
+        description="Public columns that everybody may know though a private column of the account "
+        "has the same values. It is the custodian's word, which the ledger keeps; without it such "
+        "columns are refused.",
+    )
 
 
 class Look(Message):

@@ -6,10 +6,12 @@ import stat
 
 import pytest
 from services import add_everything, register, work_as, write_people
+from sqlalchemy import select
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
 from cloakgp.service.messages import Look, NewAccount, NewTable, PrivacyBudget
+from cloakgp.service.models import Event
 from cloakgp.service.operations.accounts import open_account
 from cloakgp.service.operations.audits import verify_ledger
 from cloakgp.service.operations.tables import (
@@ -153,3 +155,53 @@ def test_whom_an_account_protects_must_be_told(custodian, folder):
         register_table(custodian, new(path="people.csv", account="rows"))
     with pytest.raises(NotFoundError):
         register_table(custodian, new(path="people.csv", account="nobody"))
+
+
+GAPS = {"refuse": "7", "drop": "", "0": ""}
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("missing", GAPS)
+def test_a_private_column_of_the_account_is_no_public_column(
+    missing, service, tokens, custodian, folder
+):
+    rows = [f"{20 + row},{row % 7},{50 * row}" for row in range(1, 20)]
+    rows.append(f"60,{GAPS[missing]},900")
+    (folder / "pay.csv").write_text("\n".join(["age,visits,pay", *rows]) + "\n")
+    about = {"path": "pay.csv", "bounds": (0, 1000)}
+    register_table(
+        custodian,
+        new(name="visits", output="visits", inputs=["age"], missing_output=missing, **about),
+    )
+    second = {"name": "pay", "output": "pay", "inputs": ["age", "visits"], **about}
+    before = service.ledger.database.head()["number"]
+    with pytest.raises(InvalidError, match="visits cannot be public") as refused:
+        register_table(custodian, new(**second))
+    assert "age" not in str(refused.value)
+    assert list(refused.value.fields) == ["declared_public"]
+    assert [table.name for table in list_tables(custodian)] == ["visits"]
+    assert service.ledger.database.head()["number"] == before
+    with service.database.reading() as session:
+        noted = [event.about for event in session.scalars(select(Event))]
+    assert "pay: visits, a private column of people, as a public one" in noted
+    with pytest.raises(InvalidError, match="weight cannot be declared public"):
+        register_table(custodian, new(**second, declared_public=["weight"]))
+    made = register_table(custodian, new(**second, declared_public=["visits"]))
+    assert made.inputs == ["age", "visits"]
+    (note,) = verify_ledger(work_as(service, tokens[Role.AUDITOR])).notes
+    assert "takes 'visits' to be public, as its writer declares" in note
+
+
+@pytest.mark.usefixtures("account")
+def test_a_private_column_of_another_account_is_told_to_auditors_alone(
+    service, tokens, custodian, folder
+):
+    open_account(custodian, NewAccount(name="others", limit=PrivacyBudget(epsilon=1)))
+    write_people(folder / "people.csv")
+    register_table(custodian, new(path="people.csv"))
+    turned = {"output": "age", "inputs": ["height"], "bounds": (0, 100)}
+    made = register_table(custodian, new(name="u", account="others", path="people.csv", **turned))
+    assert made.inputs == ["height"]
+    (note,) = verify_ledger(work_as(service, tokens[Role.AUDITOR])).notes
+    assert "takes 'height' to be public" in note
+    assert "another account, 'people', as 't: height'" in note

@@ -7,6 +7,7 @@ job of an analyst fails for the content of a private cell.
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,13 @@ from cloakgp.columns import Schema, infer_schema, schema_from_text, schema_to_te
 from cloakgp.columns.cells import cells_of
 from cloakgp.columns.remarks import remarks_on
 from cloakgp.data.limits import ReadingLimits
-from cloakgp.data.raw import RawRows, RawTable
+from cloakgp.data.raw import DROP, REFUSE, RawRows, RawTable
 from cloakgp.data.schema import ADDRESSES, table_suffix
 from cloakgp.data.tables import column_names_of, read_people, read_public
+from cloakgp.ledger.errors import PrivateInputError
+from cloakgp.ledger.marks import ReadInputs
 from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, format_of_table
+from cloakgp.orders.public_inputs import read_forms
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.service.access import operation
@@ -124,7 +128,7 @@ def register_table(work: Work, new: NewTable) -> TableView:
     except (ValueError, OSError) as error:
         raise InvalidError(_without_place(error, path)) from None
     _check_people(work, new, path)
-    _attach(work, new, private)
+    _attach(work, new, private, inputs=_inputs(work, new, path, raw.schema))
     low, high = new.bounds or (None, None)
     with work.database.writing() as session:
         _check_name(session, new.name)
@@ -325,12 +329,50 @@ def _check_people(work: Work, new: NewTable, path: Path) -> None:
         ) from None
 
 
-def _attach(work: Work, new: NewTable, private: NDArray[Any]) -> None:
-    """Attach the column to the ledger; auditors alone learn whether it was attached before."""
-    with work.acting():
-        cohort = new.name if new.people == "disjoint" else ""
-        column = f"{new.name}: {new.output}"
-        work.ledger.account(new.account).attach(private, column=column, cohort=cohort)
+def _inputs(work: Work, new: NewTable, path: Path, schema: Schema) -> ReadInputs:
+    """Return functions that read public columns, one at a time, as private ones are attached."""
+    with work.database.reading() as session:
+        query = select(Table.missing_output).where(Table.account == new.account).distinct()
+        fills = tuple(each for each in session.scalars(query) if each not in (REFUSE, DROP))
+    limits = work.service.settings.table_limits
+    source = SourceTable(path=path, output=new.output, query=new.query, limits=limits)
+    return {
+        name: partial(work.service.reading.call, read_forms, work.stopped, source, name, fills)
+        for name in schema.sources
+    }
+
+
+def _attach(work: Work, new: NewTable, private: NDArray[Any], *, inputs: ReadInputs) -> None:
+    """Attach the column to the ledger; auditors alone learn whether it was attached before.
+
+    Raises
+    ------
+    InvalidError
+        If a public column is a private one of the account.
+    """
+    if unknown := [name for name in new.declared_public if name not in inputs]:
+        raise InvalidError(
+            f"{', '.join(unknown)} cannot be declared public: it is no public column",
+            fields={"declared_public": "are not all public columns"},
+        )
+    cohort = new.name if new.people == "disjoint" else ""
+    column = f"{new.name}: {new.output}"
+    try:
+        with work.acting():
+            account = work.ledger.account(new.account)
+            account = account.with_inputs(inputs, declared_public=new.declared_public)
+            account.attach(private, column=column, cohort=cohort)
+    except PrivateInputError as error:
+        names = ", ".join(error.names)
+        # It tells the custodian that the values are attached: whoever guesses leaves a trace.
+        with work.database.writing() as session:
+            about = f"{new.name}: {names}, a private column of {new.account}, as a public one"
+            note_event(session, who=work.actor, what="table refused", about=about)
+        raise InvalidError(
+            f"{names} cannot be public: a private column of the account has the same values. "
+            "Leave it out; or, if everybody may know it, declare that it is public",
+            fields={"declared_public": f"{names}: a private column has the same values"},
+        ) from None
 
 
 def _without_place(error: Exception, path: Path) -> str:

@@ -251,6 +251,9 @@ def _new_table(form: FormRequest, declared: Declared, schema: str) -> NewTable:
         note=form.text("note"),
         table_schema=schema,
         missing_output=form.text("missing_value") if missing == "value" else missing,
+        declared_public=[
+            name for name in form.fields.getlist("declared_public") if isinstance(name, str)
+        ],
         people="disjoint" if form.text("people") == "disjoint" else "overlapping",
         **declared.model_dump(include={"upload", "path", "query", "output", "person"}),
         **output,
