@@ -303,6 +303,16 @@ def test_a_limit_is_changed_with_a_reason():
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_limit_below_what_was_spent_is_told_as_that():
+    assert release("--account", "people").exit_code == 0
+    lowered = ("limit", "people", "--epsilon", "0.1", "--delta", "1e-6", "--reason", "the end")
+    for told in (run(*lowered), run("show", "--epsilon", "0.001")):
+        assert "used: more than the limit: nothing fits" in told
+        assert "100 %" not in told
+    assert "left: 0" in run("show", "--epsilon", "0.001")
+
+
+@pytest.mark.usefixtures("folder")
 def test_exports_are_files_or_go_to_the_terminal(tmp_path):
     assert json.loads(run("export"))["entries"]
     run("export", "--as", "csv", "-o", "log.csv")

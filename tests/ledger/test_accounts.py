@@ -21,7 +21,8 @@ from cloakgp.ledger.charges import LedgerCharge
 from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
-from cloakgp.privacy.spending import Spender, SpendingError, counted_by, keeper_in_force
+from cloakgp.privacy.filters import filter_of
+from cloakgp.privacy.spending import Cost, Spender, SpendingError, counted_by, keeper_in_force
 from cloakgp.streams.noting import Notes, NotingKeeper
 from cloakgp.utils.formatting import percent
 
@@ -41,8 +42,8 @@ def test_a_standing_is_read_in_a_line(account):
         draw()
     standing = account.standing
     said = repr(standing)
-    assert f"{percent(standing.used)} of the limit" in said
-    assert "used, by 1 charge;" in said
+    assert f"used {percent(standing.used)} of the limit;" in said
+    assert "1 charge;" in said
     assert len(said) < 150
     assert not re.search(r"\d{8}", said)
 
@@ -431,6 +432,32 @@ def test_a_limit_can_be_changed_and_what_was_spent_stays(ledger, account):
         charge(account, gaussian(1e-6))
     with pytest.raises(LedgerError, match="give a reason"):
         ledger.change_limit("people", epsilon=1.0, delta=1e-6, reason="")
+
+
+def test_a_limit_below_what_was_spent_is_told_as_that(ledger, account):
+    charge(account, gaussian(0.1))
+    charge(account, gaussian(0.1))
+    assert account.standing.beyond == frozenset()
+    assert "of the limit;" in repr(account.standing)
+    ledger.change_limit("people", epsilon=0.3, delta=1e-6, reason="the study ended")
+    standing = account.standing
+    assert standing.used == 1.0
+    assert standing.used_in_words == "more than the limit: nothing fits"
+    assert "used more than the limit: nothing fits;" in repr(standing)
+    assert standing.releases_left(1e-6, 0.0) == 0
+    with pytest.raises(LimitError):
+        charge(account, Cost("laplace", epsilon=1e-9))
+
+
+def test_a_release_that_takes_the_limit_whole_is_within_it(ledger, account):
+    """Beyond the filter, and within the limit: until this is lowered."""
+    with account:
+        DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-6, noise="gaussian").fit(X, y)
+    standing = account.standing
+    assert not filter_of(standing.limit).accepts(standing.spent)
+    assert standing.used_in_words == "100 % of the limit"
+    ledger.change_limit("people", epsilon=0.99, delta=1e-6, reason="the study ended")
+    assert account.standing.used_in_words == "more than the limit: nothing fits"
 
 
 def test_one_fresh_process_sees_what_another_wrote(ledger, account):

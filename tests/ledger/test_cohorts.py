@@ -140,3 +140,29 @@ def test_the_same_outputs_as_two_cohorts_are_told_to_auditors(ledger, people):
         "says of 'July: minutes' that its people are others, and the same outputs are attached "
         "there as 'May: minutes'"
     )
+
+
+def test_more_than_the_limit_is_told_of_those_on_whom_it_was_spent(ledger, people):
+    charge(ledger, "May", Cost("laplace", epsilon=0.9))
+    charge(ledger, "June", Cost("laplace", epsilon=0.1))
+    assert people.standing.beyond == frozenset()
+    ledger.change_limit(people.name, epsilon=0.5, delta=1e-6, reason="the study ended")
+    assert people.standing.used_in_words == (
+        "more than the limit, of the people of May: nothing about them fits"
+    )
+    little = Cost("laplace", epsilon=1e-3)
+    assert [taken(ledger, cohort, little) for cohort in ("May", "", "June")] == [False, False, True]
+    charge(ledger, "June", Cost("laplace", epsilon=0.3))
+    ledger.change_limit(people.name, epsilon=0.2, delta=1e-6, reason="the study ended")
+    assert people.standing.beyond == {"May", "June"}
+
+
+def test_each_month_may_take_the_limit_whole(ledger, people):
+    whole = Cost("gaussian", mu=0.235, answers=1, coarseness=2.0**-80)
+    for month in MONTHS:
+        charge(ledger, month, whole)
+    standing = people.standing
+    assert not filter_of(LIMIT).accepts(standing.spent)
+    assert standing.used_in_words == "100 % of the limit"
+    ledger.change_limit(people.name, epsilon=0.9, delta=1e-6, reason="the study ended")
+    assert people.standing.beyond == frozenset(MONTHS)

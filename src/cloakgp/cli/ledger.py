@@ -12,7 +12,6 @@ from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, plain, say, stderr, stdout, warn
 from cloakgp.orders import texts
 from cloakgp.utils.files import write_file
-from cloakgp.utils.formatting import percent
 
 if TYPE_CHECKING:
     from cloakgp.ledger import Ledger, Standing
@@ -402,7 +401,7 @@ def _print_standing(standing: Standing) -> None:
     stdout.print(plain(standing.name, style="bold cyan"))
     say(f"  protects: one {standing.unit}")
     say(f"  limit: epsilon {epsilon:g}, delta {delta:g}, of all charges together")
-    say(f"  used: {percent(standing.used)} of the limit")
+    say(f"  used: {standing.used_in_words}")
     if standing.charges:
         say(
             f"  had every price been fixed before any answer: epsilon "

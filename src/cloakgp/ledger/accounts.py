@@ -80,6 +80,9 @@ class Standing:
         Open charges: of running calls, or of processes that died. They count.
     charges : int
         Number of charges in all states.
+    beyond : frozenset of str
+        Cohorts on whose people more was spent than the limit allows, as after it was lowered:
+        nothing that is about them fits any more.
     """
 
     name: str
@@ -89,10 +92,11 @@ class Standing:
     spent_by: Mapping[str, Amount]
     open: tuple[int, ...]
     charges: int
+    beyond: frozenset[str] = frozenset()
 
     @property
     def used(self) -> float:
-        """The used share of the limit, from 0 to 1; the filter refuses charges beyond it.
+        """The used share of the limit, from 0 to 1, also where more was spent (`beyond`).
 
         This, and no (ε, δ), is the measure of all charges: see `cloakgp.privacy.filters`.
         """
@@ -110,13 +114,23 @@ class Standing:
         """
         return self.spent.epsilon_at(self.limit[1])
 
+    @property
+    def used_in_words(self) -> str:
+        """What of the limit is used, as a part of a sentence."""
+        if not self.beyond:
+            return f"{percent(self.used)} of the limit"
+        if self.beyond >= self.spent_by.keys():
+            return "more than the limit: nothing fits"
+        listed = ", ".join(sorted(self.beyond - {""}))
+        return f"more than the limit, of the people of {listed}: nothing about them fits"
+
     def __repr__(self) -> str:
-        used, many = percent(self.used), "charge" if self.charges == 1 else "charges"
+        many = "charge" if self.charges == 1 else "charges"
         waiting = f", {len(self.open)} of them open" if self.open else ""
         return (
-            f"<Standing of {self.name!r}: {used} of the limit (ε, δ) = ({self.limit[0]:g}, "
-            f"{self.limit[1]:g}) used, by {self.charges:,} {many}{waiting}; protects each "
-            f"{self.unit}>"
+            f"<Standing of {self.name!r}: used {self.used_in_words}; the limit is (ε, δ) = "
+            f"({self.limit[0]:g}, {self.limit[1]:g}); {self.charges:,} {many}{waiting}; protects "
+            f"each {self.unit}>"
         )
 
     def releases_left(self, epsilon: float, delta: float, *, noise: NoiseChoice = "auto") -> int:
@@ -585,6 +599,7 @@ def standing_of(name: str, connection: Connection) -> Standing:
         spent_by=projection.amounts_of(row),
         open=tuple(one["number"] for one in charges if one["state"] == projection.OPEN),
         charges=len(charges),
+        beyond=projection.cohorts_beyond(row, charges),
     )
 
 

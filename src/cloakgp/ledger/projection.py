@@ -7,7 +7,7 @@ it reads and writes the rows of a `RowStore`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Protocol
 
@@ -95,6 +95,31 @@ def amount_of(account: Mapping[str, Any], cohort: str = EVERYBODY) -> Amount:
     """
     amounts = amounts_of(account)
     return amounts[cohort] if cohort else reduce(Amount.largest, amounts.values())
+
+
+def cohorts_beyond(
+    account: Mapping[str, Any], charges: Sequence[Mapping[str, Any]]
+) -> frozenset[str]:
+    """Return the cohorts on whose people more was spent than the limit allows.
+
+    The filter refuses these sums. A charge that is the only one about somebody may take the limit
+    whole, beyond the filter, and keeps it.
+
+    Parameters
+    ----------
+    account : mapping
+    charges : sequence of mappings
+        All of the account.
+    """
+    rule = _filter_of(account)
+    epsilon, delta = float.fromhex(account["epsilon"]), float.fromhex(account["delta"])
+    spending = [charge["cohort"] for charge in charges if counted(charge) != Amount()]
+
+    def is_beyond(cohort: str, spent: Amount) -> bool:
+        alone = sum(about in (EVERYBODY, cohort) for about in spending) == 1
+        return not rule.accepts(spent) and not (alone and spent.delta_at(epsilon) <= delta)
+
+    return frozenset(name for name, spent in amounts_of(account).items() if is_beyond(name, spent))
 
 
 def amount_text(amount: Amount) -> str:

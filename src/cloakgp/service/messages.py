@@ -284,7 +284,14 @@ class AccountView(View):
     name: str
     unit: str
     limit: PrivacyBudget
-    used: float = Field(description="Used share of the limit.")
+    used: float = Field(description="Used share of the limit; 1 also where more was spent.")
+    used_in_words: str = Field(
+        description="What of the limit is used, in words, also where it was lowered below that."
+    )
+    beyond: list[str] = Field(
+        description="Disjoint tables, and an empty name for everybody else, on whose people more "
+        "was spent than the limit allows: nothing about them fits."
+    )
     held: float = Field(description="The largest share that approved requests may still use.")
     left: float = Field(
         description="The largest ε of one more release, at the limit's δ and of any noise, for "

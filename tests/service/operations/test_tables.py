@@ -8,11 +8,12 @@ import pytest
 from services import add_everything, register, work_as, write_people
 from sqlalchemy import select
 
+from cloakgp.privacy.spending import Cost, Spender
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
 from cloakgp.service.messages import Look, NewAccount, NewTable, PrivacyBudget
 from cloakgp.service.models import Event
-from cloakgp.service.operations.accounts import open_account
+from cloakgp.service.operations.accounts import list_accounts, open_account
 from cloakgp.service.operations.audits import verify_ledger
 from cloakgp.service.operations.tables import (
     list_tables,
@@ -205,3 +206,17 @@ def test_a_private_column_of_another_account_is_told_to_auditors_alone(
     (note,) = verify_ledger(work_as(service, tokens[Role.AUDITOR])).notes
     assert "takes 'height' to be public" in note
     assert "another account, 'people', as 't: height'" in note
+
+
+def test_a_limit_below_what_was_spent_is_told_as_that(service, custodian, account):
+    assert (account.used_in_words, account.beyond) == ("0 % of the limit", [])
+    opened = service.ledger.account("people").open_charge(
+        Spender("test", unit="row", epsilon=None, delta=None, fingerprint=lambda _: None)
+    )
+    opened.reserve(Cost("laplace", epsilon=0.9))
+    opened.close(failed=False)
+    service.ledger.change_limit("people", epsilon=0.5, delta=0.0, reason="the study ended")
+    (shown,) = list_accounts(custodian)
+    assert (shown.used, shown.beyond) == (1.0, [""])
+    assert shown.used_in_words == "more than the limit: nothing fits"
+    assert shown.left == 0

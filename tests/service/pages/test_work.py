@@ -11,6 +11,7 @@ import pytest
 from services import ROWS, register_visits, work_as, write_people
 from visitors import Page
 
+from cloakgp.privacy.spending import Cost, Spender
 from cloakgp.report.controls import controls_of
 from cloakgp.service.access import Role
 from cloakgp.service.database import note_event
@@ -83,6 +84,42 @@ def test_a_table_of_other_people_is_added(sent, visit):
     assert "heights: 0 % of the limit used" in account
     assert "room for one more release about everybody of up to ε = 3" in account
     assert "cohort" in visit(Role.AUDITOR).get("/ledger").text
+
+
+def test_a_column_that_a_private_one_equals_is_ticked_or_not_public(sent):
+    custodian, where = sent
+    custodian.send("/add-table/declare", {**where, **DECLARED})
+    turned = {"output": "age", "public": "height", "account": "=children", "name": "ages"}
+    asked = {**where, **DECLARED, **turned}
+    assert (
+        "is public: everybody may know it"
+        not in custodian.get(
+            "/add-table/declare", params={**where, "output": "age", "public": "height"}
+        ).text
+    )
+    refused = custodian.send("/add-table/declare", asked)
+    assert refused.status_code == 422
+    assert "height cannot be public: a private column of the account has the same" in refused.text
+    assert "height is public: everybody may know it of each person" in refused.text
+    made = custodian.send("/add-table/declare", {**asked, "declared_public": "height"})
+    assert made.url.path.startswith("/tables/"), made.text
+
+
+def test_a_limit_below_what_was_spent_is_told_as_that(sent, service):
+    custodian, where = sent
+    custodian.send("/add-table/declare", {**where, **DECLARED, "people": "disjoint"})
+    opened = service.ledger.account("children", cohort="heights").open_charge(
+        Spender("test", unit="row", epsilon=None, delta=None, fingerprint=lambda _: None)
+    )
+    opened.reserve(Cost("laplace", epsilon=0.9))
+    opened.close(failed=False)
+    service.ledger.change_limit("children", epsilon=0.5, delta=0.0, reason="the study ended")
+    account = custodian.get("/budgets/children").text
+    assert "Used: more than the limit, of the people of heights: nothing about them fits" in account
+    assert "heights: more than the limit used" in account
+    table = custodian.get("/tables/1").text
+    assert "Of the people of this table more than the limit is used" in table
+    assert "100 %" not in account + table
 
 
 def test_what_is_wrong_is_said_beside_what_was_typed(sent):

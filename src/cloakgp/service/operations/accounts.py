@@ -180,6 +180,7 @@ def _view(session: Session, rules: Rules, actor: Actor) -> AccountView:
         now,
         limit=PrivacyBudget(epsilon=now.limit[0], delta=now.limit[1]),
         held=charges.used(now.limit) - now.used,
+        beyond=sorted(now.beyond),
         cohorts={name: now.used_by(name) for name in now.spent_by if name},
         left=epsilon_left(charges, now.limit),
         approval=budgets.approval,
