@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -353,6 +354,29 @@ def test_verification_is_for_timers(monkeypatch):
     missing = invoke("ledger", "verify", "--quiet")
     assert missing.exit_code == 2
     assert "Not verified: there is no ledger at typo.db" in missing.output
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_where_the_anchor_lies_is_told_with_what_it_does_not_reveal(
+    elsewhere, tmp_path, monkeypatch
+):
+    home = tmp_path / "ledger"
+    home.mkdir()
+    url = str(home / "ours.db")
+    monkeypatch.setenv("CLOAKGP_LEDGER", url)
+    if elsewhere:
+        monkeypatch.setenv("CLOAKGP_LEDGER_ANCHORS", str(tmp_path / "other disk"))
+    told = [run("init")]
+    run("limit", "care", "--epsilon", "2", "--delta", "1e-6")
+    told.append(run("verify"))
+    beside = ["nothing where both are put back together" in " ".join(one.split()) for one in told]
+    assert beside == [not elsewhere] * 2
+    # What it says: the whole folder is put back, and a limit with it.
+    shutil.copytree(home, tmp_path / "copy")
+    run("limit", "care", "--epsilon", "1", "--delta", "1e-6", "--reason", "a test")
+    shutil.rmtree(home)
+    shutil.copytree(tmp_path / "copy", home)
+    assert invoke("ledger", "verify").exit_code == (1 if elsewhere else 0)
 
 
 @pytest.mark.usefixtures("folder")

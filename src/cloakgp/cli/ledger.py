@@ -71,9 +71,23 @@ def make(url: At = "") -> None:
     explain(
         f"Its key is {key}: keep a copy where no backup of the database is, since without it "
         f"the ledger cannot be used. Its anchor, {anchor}, reveals a database that was put "
-        "back to an earlier state. Next, open an account:"
+        f"back to an earlier state. {_beside(made)}Next, open an account:"
     )
     say("  cloakgp ledger limit NAME --epsilon 1 --delta 1e-6")
+
+
+def _beside(made: Ledger) -> str:
+    """Say what an anchor that lies beside the database does not reveal; nothing of another."""
+    database, anchor = made.database, made.database.anchor.path
+    if not database.is_file:
+        return ""
+    if anchor.parent.resolve() != Path(database.url.database or "").parent.resolve():
+        return ""
+    return (
+        "The anchor lies in the database's folder, and reveals nothing where both are put back "
+        "together, with that folder or its disk: CLOAKGP_LEDGER_ANCHORS names another place, best "
+        "on another disk. "
+    )
 
 
 @ledger.command("limit")
@@ -207,7 +221,8 @@ def verify(
     from cloakgp.ledger import LedgerError
 
     try:
-        found = _opened(url).verify()
+        opened = _opened(url)
+        found = opened.verify()
     except (LedgerError, OSError) as error:
         stderr.print(plain(f"Not verified: {error}", style="bold red"), soft_wrap=True)
         raise typer.Exit(code=NOT_VERIFIED) from None
@@ -220,6 +235,8 @@ def verify(
     if not quiet:
         say(f"{found.entries:,} entries, all as they were written.", style="green")
         say(f"  the last has the digest {found.digest}")
+        if beside := _beside(opened):
+            explain(beside.strip())
 
 
 @ledger.command("recover")
