@@ -62,7 +62,7 @@ def read_forms(source: SourceTable, name: str, fills: Sequence[str] = ()) -> lis
     Returns
     -------
     list of arrays
-        None where the column cannot be read as a private one.
+        Empty where the column cannot be read as a private one.
     """
     from cloakgp.data.tables import read_private
     from cloakgp.privacy.entries import read_entries

@@ -19,7 +19,7 @@ from cloakgp.data.dask.tasks import (
     Graph,
     PackedBlock,
     Parcel,
-    Part,
+    PartitionRows,
     PublicError,
     PublicErrorBlock,
     Source,
@@ -110,7 +110,7 @@ class RowGroups:
     chunk_rows: int
     skipped: int
 
-    def open(self, values: tuple[Any, ...], *, first_row: int) -> Part | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> PartitionRows | None:
         """Return the rows, still to be read."""
         del values, first_row
         with public_errors():

@@ -22,7 +22,7 @@ from cloakgp.data.dask.tasks import (
     Graph,
     PackedBlock,
     Parcel,
-    Part,
+    PartitionRows,
     PublicErrorBlock,
     Source,
     public_errors,
@@ -272,7 +272,7 @@ class Partition:
     private: bool
     chunk_rows: int
 
-    def open(self, values: tuple[Any, ...], *, first_row: int) -> Part | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> PartitionRows | None:
         """Make the partition and return its rows, or None if it has none."""
         from dask.local import get_sync
         from dask.task_spec import DataNode

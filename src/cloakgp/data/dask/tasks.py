@@ -229,7 +229,7 @@ def cut_spans(lengths: Sequence[int], *, chunk_rows: int) -> list[Span]:
     return spans
 
 
-class Part(Protocol):
+class PartitionRows(Protocol):
     """The rows of a partition on the worker that has made it, or can read it."""
 
     @property
@@ -249,7 +249,7 @@ class Block(Protocol):
     def private(self) -> bool:
         """Whether outputs are wanted."""
 
-    def open(self, values: tuple[Any, ...], *, first_row: int) -> Part | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> PartitionRows | None:
         """Return the rows, or None if there are none, given the results of other tasks."""
 
 
@@ -347,7 +347,7 @@ class SpanRows(LocalRows):
 
     def __init__(
         self,
-        opened: Callable[[Stretch], Part],
+        opened: Callable[[Stretch], PartitionRows],
         span: Span,
         *,
         chunk_rows: int,
@@ -433,7 +433,7 @@ class PackedSpan:
     parcels: tuple[Parcel, ...]
     needed: tuple[int, ...]
 
-    def opener(self, values: tuple[Any, ...]) -> Callable[[Stretch], Part]:
+    def opener(self, values: tuple[Any, ...]) -> Callable[[Stretch], PartitionRows]:
         """Return what makes the partition of a stretch, and checks that it is as long as it was.
 
         Parameters
@@ -444,7 +444,7 @@ class PackedSpan:
         ends = list(itertools.accumulate(self.needed, initial=0))
         places = {stretch: place for place, stretch in enumerate(self.span.stretches)}
 
-        def open_partition(stretch: Stretch) -> Part:
+        def open_partition(stretch: Stretch) -> PartitionRows:
             place, first_row = places[stretch], stretch.partition.start
             block: Block = self.parcels[place].unpack()
             part = block.open(values[ends[place] : ends[place + 1]], first_row=first_row)
