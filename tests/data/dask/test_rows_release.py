@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 
+import dask.dataframe as dd
 import distributed
 import numpy as np
 import pandas as pd
@@ -116,6 +117,27 @@ def test_any_number_of_workers_releases_the_same(client, table, draws):
     at = np.array([[20.0, 40.0], [70.0, 60.0]])
     np.testing.assert_array_equal(
         several.predict(at, return_std=True), one.predict(at, return_std=True)
+    )
+
+
+def test_where_partitions_end_the_same_is_released(client, table):
+    """Whatever bytes, private ones among them, have decided it: bit for bit."""
+    path, frame = table
+    of_columns = {"inputs": INPUTS, "output": "height", "client": client, "chunk_rows": GROUP_ROWS}
+    partitions = dd.from_pandas(frame, npartitions=11, sort=False)
+    first, second = (
+        model(noise="gaussian").fit_rows(rows).release_
+        for rows in (
+            DaskRows.from_parquet(path, **of_columns),
+            DaskRows.from_dataframe(partitions, **of_columns),
+        )
+    )
+    for one, two in zip(first.measurements, second.measurements, strict=True):
+        np.testing.assert_array_equal(one.answers.values, two.answers.values)
+        assert one.strategy.longest == two.strategy.longest
+    at = frame[INPUTS].to_numpy()[:5]
+    np.testing.assert_array_equal(
+        first.predict(at, return_std=True), second.predict(at, return_std=True)
     )
 
 
