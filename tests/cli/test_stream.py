@@ -178,7 +178,7 @@ def test_classes_and_databases():
         ((), {"inputs": None}, "inputs"),
         ((), {"lengthscale": "3"}, "--lengthscale has no meaning"),
         ((), {"queries": "new.csv"}, "--queries has no meaning"),
-        ((), {"account": "people"}, "--account and --key go with --ledger"),
+        ((), {"account": "people"}, "--account, --key and --declared-public go with --ledger"),
         ((), {"source": "nowhere"}, "there is no folder nowhere"),
         ((), {"sql": "SELECT 1"}, "a query goes with"),
         ((), {"missing_output": "drop"}, "public columns"),

@@ -256,7 +256,7 @@ def however_priced(
     --------
     >>> both = Guarantee(epsilon=2.0, delta=0.0, mu=0.0, laplace=(1.0, 1.0))
     >>> round(both.delta_at(1.0), 2), round(however_priced(both, visits=2).delta_at(1.0), 2)
-    (0.3, 0.46)
+    (0.24, 0.56)
     """
     if visits > 1 and isinstance(guarantee, Guarantee) and needs_no_delta(guarantee):
         return replace(guarantee, adaptive=True)
