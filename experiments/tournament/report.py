@@ -25,12 +25,13 @@ FIGURES = {
 }
 # Of cells that failed and were measured anew by mended code, and of tables where none failed.
 MENDED, UNFAILED = "{} after mending", "{} of tables where no cell failed"
+FAILED = "share of cells that failed"
 SECOND, HELD = "second round, {}", "share in our 90 % intervals of single tables"
 # Widths and shares have no better end.
 COMPARED = ("error", "crps", "wrong")
 COSTS = (
     ("seconds", "seconds of processors, all tunings", ".1f"),
-    ("failed", "share of cells that failed", ".3f"),
+    ("failed", FAILED, ".3f"),
 )
 
 
@@ -118,7 +119,7 @@ def lay_out_second(
         name = f"{compared['error']}, least"
         yield overall(cells, tables, of=group, figure="least", name=name)
     for group in groups:
-        name = SECOND.format("share of cells that failed")
+        name = SECOND.format(FAILED)
         yield overall(cells, tables, of=group, figure="failed", name=name)
     if kind != "classes":
         yield held_by_table(cells, tables, of=of, name=SECOND.format(HELD))

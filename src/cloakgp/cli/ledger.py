@@ -66,12 +66,12 @@ def make(url: At = "") -> None:
     if not url:
         raise LedgerError("name the ledger: --ledger FILE, or postgresql://HOST/NAME")
     made = Ledger.create(url)
-    key, anchor = made.database.keys.path, made.database.anchor.path
+    key, anchor, beside = made.database.keys.path, made.database.anchor.path, _beside(made)
     say(f"Made {made.database.shown}.", style="green")
     explain(
         f"Its key is {key}: keep a copy where no backup of the database is, since without it "
         f"the ledger cannot be used. Its anchor, {anchor}, reveals a database that was put "
-        f"back to an earlier state. {_beside(made)}Next, open an account:"
+        f"back to an earlier state. {beside}{' ' * bool(beside)}Next, open an account:"
     )
     say("  cloakgp ledger limit NAME --epsilon 1 --delta 1e-6")
 
@@ -86,7 +86,7 @@ def _beside(made: Ledger) -> str:
     return (
         "The anchor lies in the database's folder, and reveals nothing where both are put back "
         "together, with that folder or its disk: CLOAKGP_LEDGER_ANCHORS names another place, best "
-        "on another disk. "
+        "on another disk."
     )
 
 
@@ -236,7 +236,7 @@ def verify(
         say(f"{found.entries:,} entries, all as they were written.", style="green")
         say(f"  the last has the digest {found.digest}")
         if beside := _beside(opened):
-            explain(beside.strip())
+            explain(beside)
 
 
 @ledger.command("recover")

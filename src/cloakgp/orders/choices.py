@@ -17,9 +17,9 @@ def state_choices(**choices: object) -> str:
     """Return public choices as text, the same for the same choices.
 
     Tables of people are named by their places, and never read; of query points the content counts.
-    What has its default is left out, so that a
-    later version of this package with a further option states the same. Purpose, maker and licence
-    are no choices of what is asked, and are left out, too.
+    What has its default is left out, so that a later version of this package with a further option
+    states the same. Purpose, maker and licence are no choices of what is asked, and are left out,
+    too.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -339,25 +340,26 @@ class SpanRows(LocalRows):
 
     Parameters
     ----------
-    opened : callable
-        Returns the rows of a stretch's partition, checked.
-    span : Span
+    partitions : callable
+        Opens the partitions one after the other, and yields each with its stretch.
+    count : int
+        Rows of the span.
     chunk_rows, n_inputs : int
     """
 
     def __init__(
         self,
-        opened: Callable[[Stretch], PartitionRows],
-        span: Span,
+        partitions: Callable[[], Iterator[tuple[Stretch, PartitionRows]]],
         *,
+        count: int,
         chunk_rows: int,
         n_inputs: int,
     ) -> None:
         super().__init__(
             input_names=(), output_name="", grouped=False, chunk_rows=chunk_rows, jobs=1
         )
-        self._opened = opened
-        self._span = span
+        self._partitions = partitions
+        self._count = count
         self._n_inputs = n_inputs
 
     @property
@@ -368,13 +370,12 @@ class SpanRows(LocalRows):
     @property
     def count(self) -> int:
         """The number of rows."""
-        return self._span.rows
+        return self._count
 
     def _blocks(self, *, private: bool) -> Generator[chunks.Block, None, None]:
         held: list[chunks.Block] = []
         room = self.chunk_rows
-        for stretch in self._span.stretches:
-            part = self._opened(stretch)
+        for stretch, part in self._partitions():
             for piece in part.pieces(stretch.rows, room=room, private=private):
                 held.append(piece)
                 room -= piece.rows
@@ -433,29 +434,27 @@ class PackedSpan:
     parcels: tuple[Parcel, ...]
     needed: tuple[int, ...]
 
-    def opener(self, values: tuple[Any, ...]) -> Callable[[Stretch], PartitionRows]:
-        """Return what makes the partition of a stretch, and checks that it is as long as it was.
+    def open(self, values: tuple[Any, ...]) -> Iterator[tuple[Stretch, PartitionRows]]:
+        """Make one partition after the other, check that each is as long as it was, and yield it.
 
         Parameters
         ----------
         values : tuple
             The results that the partitions need, one after the other.
         """
-        ends = list(itertools.accumulate(self.needed, initial=0))
-        places = {stretch: place for place, stretch in enumerate(self.span.stretches)}
-
-        def open_partition(stretch: Stretch) -> PartitionRows:
-            place, first_row = places[stretch], stretch.partition.start
-            block: Block = self.parcels[place].unpack()
-            part = block.open(values[ends[place] : ends[place + 1]], first_row=first_row)
+        given = iter(values)
+        for stretch, parcel, count in zip(
+            self.span.stretches, self.parcels, self.needed, strict=True
+        ):
+            block: Block = parcel.unpack()
+            own, first_row = tuple(itertools.islice(given, count)), stretch.partition.start
+            part = block.open(own, first_row=first_row)
             if part is None or part.count != len(stretch.partition):
                 raise PublicError(
                     f"rows {first_row} to {stretch.partition.stop - 1}, counted from 0, came "
                     "out differently than in an earlier pass: rows must be the same in every pass"
                 )
-            return part
-
-        return open_partition
+            yield stretch, part
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -663,7 +662,10 @@ def work_on_span(packed: PackedSpan, work: Parcel, what: str, *values: Any) -> P
     def do() -> Parcel:
         unpacked: SpanWork = work.unpack()
         rows = SpanRows(
-            packed.opener(values), span, chunk_rows=unpacked.chunk_rows, n_inputs=unpacked.n_inputs
+            partial(packed.open, values),
+            count=span.rows,
+            chunk_rows=unpacked.chunk_rows,
+            n_inputs=unpacked.n_inputs,
         )
         with _one_thread():
             if isinstance(unpacked.work, RowWork):
