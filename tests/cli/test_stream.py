@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from cloakgp import Release
 from cloakgp.cli import app
+from cloakgp.columns import Number, Schema, schema_to_text
 from cloakgp.ledger import Ledger
 from cloakgp.models.kernels.forgetting import ForgettingKernel
 
@@ -131,6 +132,30 @@ def test_a_ledger_counts_every_period(folder, monkeypatch):
     for each in standings:
         assert each.spent.epsilon_at(0.0) == pytest.approx(1.0, rel=1e-4)
     assert Ledger("people.db").verify().findings == ()
+    monkeypatch.delenv("CLOAKGP_LEDGER")
+    write(4)
+    found = run()
+    assert found.exit_code == 1
+    assert "name these again" in " ".join(found.output.split())
+
+
+def test_an_account_for_each_period_is_for_disjoint_people(folder, monkeypatch):
+    Ledger.create(folder / "people.db")
+    monkeypatch.setenv("CLOAKGP_LEDGER", "people.db")
+    found = run(account="people of month {period}", people=None)
+    assert found.exit_code == 1
+    assert "would count a part of what is drawn" in " ".join(found.output.split())
+    # Nor is it advised.
+    assert "With --people disjoint" in " ".join(run().output.split())
+    assert not (folder / "stream").exists()
+
+
+def test_a_schema_with_the_private_column_is_refused_before_a_plan(folder):
+    schema = Schema((Number("age"), Number("height")))
+    (folder / "all.schema.json").write_text(schema_to_text(schema))
+    found = run("--plan", inputs=None, schema="all.schema.json")
+    assert found.exit_code == 1
+    assert "column 'height' is named as input and as output" in " ".join(found.output.split())
 
 
 def test_late_and_repeated_rows_are_told():
@@ -206,3 +231,9 @@ def test_another_declaration_and_bad_cells_are_refused_without_a_value():
     found = run()
     assert found.exit_code == 1
     assert "03.csv" in found.output
+
+
+def test_rows_outside_of_all_periods_are_told():
+    said = done(origin="2026-02-01", horizon="1")
+    assert "rows before the first period, 2026-02-01: 40" in said
+    assert "rows after the last period, 2026-03-01: 40" in said

@@ -8,6 +8,7 @@ nothing more of it reaches the disk. The next run goes on from what is there.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,14 +17,14 @@ from pathlib import Path
 
 import pytest
 from killed_runs import KilledError, Moments
-from stream_tables import BOUNDS, months, stream
+from stream_tables import BOUNDS, month, months, stream
 
 from cloakgp import DPGPRegressor, Release
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.database import Database
 from cloakgp.privacy import sampler
 from cloakgp.privacy.spending import digest_of
-from cloakgp.streams.state import StreamFolder
+from cloakgp.streams.state import StreamFolder, StreamStateError
 from cloakgp.streams.stream import Stream, StreamWarning
 
 PERIODS = 2
@@ -211,9 +212,10 @@ def test_kills_at_every_moment_with_a_ledger(tmp_path):
             lost.append(name)
         else:
             assert standing.open == ()
-    # Every account ends with its one charge closed, but for one that died with its noise.
+    # Every account ends with its one charge closed, but for one that died with its noise. What was
+    # noted and not reserved yet was not drawn, as the ledger knows.
     assert lost == [
-        "after stream.json",
+        "after an entry",
         "before a draw",
         "after a draw",
         "before period-0001.answers",
@@ -365,3 +367,197 @@ def test_a_release_that_was_written_is_taken_as_it_is(tmp_path):
     assert (tmp_path / "period-0001.cloak").read_bytes() == content
     assert [each.stage for each in made.periods] == ["released"]
     assert made.release.to_bytes() == Release.load(tmp_path / "period-0001.cloak").to_bytes()
+
+
+def test_a_file_that_came_before_the_release_is_not_taken_for_it(tmp_path):
+    """Noise was drawn, and somebody else has written a file of that name meanwhile."""
+    make = lambda: stream(months(1), tmp_path / "s", horizon=1)  # noqa: E731
+    other = stream(months(1, seed=9), tmp_path / "other", horizon=1)
+    other.advance()
+    place = tmp_path / "s" / "period-0001.cloak"
+    keep = StreamFolder.keep_release
+
+    def late(this, number, content):
+        place.write_bytes((tmp_path / "other" / "period-0001.cloak").read_bytes())
+        return keep(this, number, content)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StreamFolder, "keep_release", late)
+        with pytest.raises(OSError, match="period-0001"):
+            make().advance()
+    with pytest.raises(StreamStateError, match="was not made by this stream"):
+        make().advance()
+    place.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        # Its answers are there: none are drawn anew.
+        moments = StreamMoments(patch)
+        (period,) = make().advance()
+        assert "before a draw" not in moments.names
+    assert (period.stage, len(period.drawn)) == ("released", 1)
+
+
+class Copied:
+    """A stream that a ledger counts, and a copy of its folder that comes back after a crash."""
+
+    def __init__(self, home, source, **how):
+        self.home, self.source = home, source
+        Ledger.create(home / "people.db").open_account("all", epsilon=3.0, delta=0.0, unit="row")
+        self.how = {"horizon": 1, "account": "all", **how}
+
+    def make(self):
+        ledger = Ledger(self.home / "people.db")
+        return stream(self.source, self.home / "stream", ledger=ledger, **self.how)
+
+    def copy(self):
+        shutil.copytree(self.home / "stream", self.home / "copy", dirs_exist_ok=True)
+
+    def restore(self):
+        shutil.rmtree(self.home / "stream")
+        shutil.move(self.home / "copy", self.home / "stream")
+
+    @property
+    def standing(self):
+        (found,) = Ledger(self.home / "people.db").standings()
+        return found
+
+
+def drawn_at(patch):
+    """The draws of noise that are made from now on."""
+    draws, spend = [], sampler.spend
+    patch.setattr(
+        sampler, "spend", lambda cost, draw: spend(cost, lambda: (draws.append(cost), draw())[1])
+    )
+    return draws
+
+
+@pytest.mark.parametrize("stage", ["closed", "asking"])
+@pytest.mark.parametrize("died", ["draw", "answers", "release"])
+def test_a_copy_from_before_the_draw_draws_nothing_anew(stage, died, tmp_path):
+    """What the ledger alone knows of was drawn: it is not voided, and its people have paid."""
+    made = Copied(tmp_path, months(1), person="who")
+
+    with pytest.MonkeyPatch.context() as patch:
+        place = {"closed": "_ask", "asking": "_fit"}[stage]
+        act = getattr(Stream, place)
+
+        def copied(this, *given, **settings):
+            made.copy()
+            return act(this, *given, **settings)
+
+        patch.setattr(Stream, place, copied)
+        if died == "release":
+            patch.setattr(Stream, "_keep", killed)
+        else:
+            patch.setattr(StreamFolder, "keep_answers", killed)
+            # Dead is dead: it closes nothing.
+            patch.setattr("cloakgp.ledger.charges.LedgerCharge.close", lambda *_, **__: None)
+        with pytest.raises(KilledError):
+            made.make().advance()
+    made.restore()
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        draws = drawn_at(patch)
+        (period,) = made.make().advance()
+    assert draws == []
+    assert made.standing.spent.epsilon_at(0.0) == pytest.approx(1.0)
+    assert made.standing.charges == 1
+    assert made.make().spent == pytest.approx(1.0)
+    kept = died == "release"
+    assert period.stage == ("released" if kept else "lost")
+    assert [str(each.message) for each in told if each.category is StreamWarning] == (
+        []
+        if kept
+        else [
+            "period 1 is left out, and its budget is spent: noise was drawn for it by a process "
+            "that died, and this folder is a copy that knows no answers of it"
+        ]
+    )
+    kinds = [entry.content["kind"] for entry in Ledger(tmp_path / "people.db").entries()]
+    assert "voided" not in kinds
+    assert len(set(made.make().folder.persons(0))) == 6
+
+
+def test_a_copy_that_is_slower_than_another_counts_what_that_drew(tmp_path):
+    """The other one asks the period after this one looked, and before it would draw."""
+    made = Copied(tmp_path, months(1))
+    other = tmp_path / "other"
+    look = Stream._check_unnoted
+
+    def slow(this, state, number):
+        found = look(this, state, number)
+        if not other.exists():
+            shutil.copytree(tmp_path / "stream", other)
+            ledger = Ledger(tmp_path / "people.db")
+            stream(made.source, other, ledger=ledger, **made.how).advance()
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stream, "_check_unnoted", slow)
+        (period,) = made.make().advance()
+    assert period.stage == "released"
+    assert made.standing.charges == 1
+    assert made.make().spent == pytest.approx(1.0)
+    name = "period-0001.cloak"
+    assert (other / name).read_bytes() == (tmp_path / "stream" / name).read_bytes()
+
+
+def test_a_copy_from_between_the_draws_draws_nothing_anew(tmp_path):
+    estimator = DPGPRegressor(bounds=BOUNDS, epsilon=1.0)
+    made = Copied(tmp_path, months(1, rows=20), estimator=estimator)
+    keep = StreamFolder.keep_answers
+
+    def kept(this, number, answers):
+        keep(this, number, answers)
+        if len(answers) == 1:
+            made.copy()
+        if len(answers) == 2:
+            raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StreamFolder, "keep_answers", kept)
+        patch.setattr("cloakgp.ledger.charges.LedgerCharge.close", lambda *_, **__: None)
+        with pytest.raises(KilledError):
+            made.make().advance()
+    made.restore()
+    with pytest.MonkeyPatch.context() as patch:
+        draws = drawn_at(patch)
+        with pytest.warns(StreamWarning, match="another copy of this folder drew more"):
+            (period,) = made.make().advance()
+    assert (draws, period.stage) == ([], "lost")
+    assert made.make().spent == pytest.approx(made.standing.spent.epsilon_at(0.0))
+
+
+def test_a_copy_does_not_take_the_release_of_other_rows_for_that_of_its_own(tmp_path):
+    """Or people of later periods would be compared with some who were not asked."""
+    folder = tmp_path / "arrivals"
+    folder.mkdir()
+
+    def write(number, table):
+        table.to_csv(folder / f"{number}.csv", index=False)
+
+    made = Copied(tmp_path, folder, person="who", horizon=2)
+    write(0, month(0))
+    made.make().advance()
+    made.copy()
+    write(1, month(1))
+    assert [each.stage for each in made.make().advance()] == ["released"]
+    made.restore()
+    others = month(0, people=[f"other-{row}" for row in range(6)])
+    write(0, others)
+    write(1, month(1, people=[f"p0-{row}" for row in range(6)]))
+    write(2, month(2))
+    for _ in range(2):
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", StreamWarning)
+            patch.setattr(sampler, "spend", pytest.fail)
+            with pytest.raises(StreamStateError, match="period 1 was asked of other rows"):
+                made.make().advance()
+        assert made.make().release is None
+        assert not list((tmp_path / "stream").glob("*.persons"))
+    write(0, month(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StreamWarning)
+        with pytest.raises(ValueError, match="6 people of period 2 were asked in period 1"):
+            made.make().advance()
+    assert made.make().spent == pytest.approx(1.0)
+    assert made.make().periods[0].stage == "released"

@@ -158,17 +158,17 @@ def everybody_anew(persons):
 
 def row_by_row(fit):
     """Groups are forgotten: each row is protected on its own."""
-    return lambda this, state, known, rows, marks: fit(this, state, known, rows, marks[:0])
+    return lambda this, state, number, known, marks: fit(this, state, number, known, marks[:0])
 
 
-def by_outputs(public):
+def by_outputs(read):
     """Rows in the order of their outputs."""
 
-    def sorted_public(this, names):
+    def sorted_read(this, names, **how):
         this._frame = this._frame.sort_values("pay", kind="stable", ignore_index=True)
-        return public(this, names)
+        return read(this, names, **how)
 
-    return sorted_public
+    return sorted_read
 
 
 def never(_):
@@ -195,7 +195,7 @@ MUTATIONS = {
         row_by_row,
         "persons who come again",
     ),
-    "the order of outputs": (FrameChunk, "public", by_outputs, "rows of other people"),
+    "the order of outputs": (FrameChunk, "read", by_outputs, "rows of other people"),
 }
 
 

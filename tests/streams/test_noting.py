@@ -1,4 +1,4 @@
-"""Notes of draws: on the disk before the noise, and after the reservation of another keeper."""
+"""Notes of draws: on the disk before the noise, and before the reservation of another keeper."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ def test_every_draw_is_noted_before_it_is_made(monkeypatch):
     assert sum(cost.epsilon for cost in noted) == pytest.approx(release.guarantee.pure_epsilon)
 
 
-def test_another_keeper_reserves_first_and_hears_all():
+def test_a_note_comes_before_another_keeper_reserves_which_hears_all():
     inner, notes = Counting(), []
 
     def note(cost):
-        assert inner.costs[-1] is cost
+        # What it reserves without a note is of another process.
+        assert inner.costs == []
         notes.append(cost)
 
     with counted_by(NotingKeeper(Notes(note=note, keep=len), inner)):
@@ -55,11 +56,13 @@ def test_another_keeper_reserves_first_and_hears_all():
     assert charge.ended == "committed"
 
 
-def test_what_is_refused_is_not_noted():
+def test_what_is_refused_does_not_stay_noted():
     notes = []
     with (
         counted_by(
-            NotingKeeper(Notes(note=notes.append, keep=len), Counting(refuse_after=0)),
+            NotingKeeper(
+                Notes(note=notes.append, keep=len, forget=notes.pop), Counting(refuse_after=0)
+            ),
         ),
         pytest.raises(SpendingError, match="no more"),
     ):
@@ -135,8 +138,11 @@ def test_a_closed_account_draws_nothing_more():
     notes = Notes(note=pytest.fail, keep=len, costs=tuple(costs), answers=answers)
     with counted_by(NotingKeeper(notes, ClosedKeeper())):
         assert len(fit().measurements) == 1
+    noted = []
+    notes = Notes(note=noted.append, keep=pytest.fail, forget=noted.pop)
     with (
-        counted_by(NotingKeeper(Notes(note=pytest.fail, keep=len), ClosedKeeper())),
+        counted_by(NotingKeeper(notes, ClosedKeeper())),
         pytest.raises(OtherDrawError, match="nothing more is drawn"),
     ):
         fit()
+    assert noted == []

@@ -12,6 +12,8 @@ from stream_tables import model, month, months, stream
 from cloakgp import DPGPRegressor
 from cloakgp.privacy import compose
 from cloakgp.privacy.accounting import Guarantee, gaussian_delta
+from cloakgp.privacy.filters import costs_of_release
+from cloakgp.streams import plan as plans
 from cloakgp.streams.plan import forecast_errors, total_of
 
 KERNEL = ConstantKernel(4.0) * RBF(2.0)
@@ -28,6 +30,24 @@ def test_totals_are_compositions(periods):
     stated = compose(*[part] * periods)
     assert isinstance(stated, Guarantee)
     assert stated.epsilon_at(1e-5) == pytest.approx(found, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "periods"),
+    [(1.0, 0.01, 6), (0.1, 0.01, 12), (5.0, 0.05, 12), (1, 1e-5, 70)],
+)
+def test_totals_hold_whichever_noise_each_period_draws(epsilon, delta, periods):
+    gaussian, laplace = costs_of_release(epsilon, delta)
+    found = total_of(periods, epsilon=epsilon, delta=delta)
+    every = [
+        (gaussian.times(periods - many) + laplace.times(many)).epsilon_at(delta)
+        for many in range(periods + 1)
+    ]
+    assert found >= max(every)
+    assert found == pytest.approx(max(every), rel=0.0 if periods < 64 else 0.03)
+    if epsilon == 1 and periods == 6:
+        # One of Gaussian noise and five of Laplace noise: more than six of either.
+        assert found > max(every[0], every[-1])
 
 
 @pytest.mark.parametrize("people", ["disjoint", "overlapping"])
@@ -115,3 +135,48 @@ def test_errors_fall_as_the_same_is_asked_again():
         step=np.array([0.0, 1e6]),
     )
     assert drifting.last > 0.8 * drifting.first
+
+
+def many(number, rows=600):
+    return month(number, rows=rows).sort_values("day")
+
+
+def test_a_plan_is_of_all_rows_of_the_first_period_however_they_come(tmp_path):
+    tables = [many(number) for number in range(3)]
+    days = [part for each in tables for _, part in each.groupby(each["day"] // 1)]
+    monthly, daily = (
+        stream(source, tmp_path / name, horizon=2).plan()
+        for name, source in (("m", tables), ("d", days))
+    )
+    assert monthly.errors == daily.errors
+    assert monthly.errors.rows == 600
+    assert "of 600 rows each, such as there are of the first so far" in str(monthly)
+    assert "within some 20 %, as a few places stand for the rows" in str(monthly)
+    few = stream([tables[0].iloc[:100], *tables[1:]], tmp_path / "f", horizon=2).plan()
+    assert few.errors.rows == 100
+    assert few.errors.first > 1.5 * monthly.errors.first
+    assert "places" not in str(few)
+    # A later row of the same person and time counts in the place of an earlier one.
+    again = stream([tables[0], tables[0], *tables[1:]], tmp_path / "a", horizon=2, person="who")
+    assert again.plan().errors.rows == 600
+
+
+@pytest.mark.parametrize("people", ["disjoint", "overlapping"])
+@pytest.mark.parametrize("persons", [False, True])
+def test_a_plan_of_many_rows_is_near_that_which_holds_them(persons, people, tmp_path):
+    """Oracle: the forecast that makes each question of all rows, and the released sds."""
+    who = [f"p{row // 3}" for row in range(600)]
+    tables = [many(number).assign(who=[f"{number}{one}" for one in who]) for number in range(3)]
+    how = {"horizon": 2, "people": people, "person": "who" if persons else ""}
+    made = stream(tables, tmp_path / "s", **how)
+    found = made.plan().errors
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "HELD_ROWS", 10**6)
+        exact = stream(tables, tmp_path / "e", **how).plan().errors
+    assert exact.within == 0
+    for name in ("first", "last", "prior", "band"):
+        assert getattr(found, name) == pytest.approx(getattr(exact, name), rel=found.within)
+    made.advance()
+    at = tables[1][["age"]].to_numpy()
+    released = np.sqrt(np.mean(made.release.predict_latent(at).sd ** 2))
+    assert found.last == pytest.approx(released, rel=found.within)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +12,11 @@ from hypothesis import strategies as st
 
 from cloakgp.columns import Schema
 from cloakgp.columns.numbers import Number
+from cloakgp.data.raw import RawRows
 from cloakgp.streams.declaration import Declaration
 from cloakgp.streams.periods import Periods
-from cloakgp.streams.rows import Columns, collect, look_at, record_of
-from cloakgp.streams.sources import FrameChunk
+from cloakgp.streams.rows import Columns, PeriodRows, collect, look_at, record_of
+from cloakgp.streams.sources import FrameChunk, PrivateColumn
 
 DECLARED = Declaration(
     output="pay",
@@ -30,6 +33,10 @@ DECLARED = Declaration(
     forgetting=None,
     lasting=0.5,
     model="",
+    schema="",
+    missing_output="refuse",
+    ledger="",
+    account="",
 )
 PERIODS = Periods.declared(0.0, length=10.0, horizon=3)
 ROW = st.tuples(st.sampled_from([-1.0, 0.0, 5.0, 10.0, 29.0, 30.0]), st.sampled_from("abc"))
@@ -47,16 +54,16 @@ def test_the_last_row_in_time_of_each_person_and_moment(chunks):
     for rows, _ in chunks:
         table = pd.DataFrame(rows, columns=["day", "who"])
         table["age"] = np.arange(number, number + len(rows), dtype=float)
+        table["pay"] = -table["age"]
         number += len(rows)
         frames.append(FrameChunk(f"chunk {len(frames)}", table))
     columns = Columns.of(frames[0], DECLARED)
-    looked = {each.name: look_at(each, columns, DECLARED) for each in frames}
-    pairs = [
+    private = PrivateColumn("pay", RawRows(columns.inputs))
+    looked = {each.name: look_at(each, columns, DECLARED, private=private) for each in frames}
+    records = [
         record_of(each, looked[each.name], periods=PERIODS, closed=closed, version="")
         for each, closed in zip(frames, closings, strict=True)
     ]
-    records = [record for record, _ in pairs]
-    late = sum(counts for _, counts in pairs)
     for period in range(3):
         kept, replaced, missed = {}, 0, 0
         for each, closed in zip(frames, closings, strict=True):
@@ -72,19 +79,18 @@ def test_the_last_row_in_time_of_each_person_and_moment(chunks):
         found = collect(
             period,
             looked=looked,
-            chunks={each.name: each for each in frames},
             records=records,
             periods=PERIODS,
         )
         assert found.count == len(kept)
         assert found.repeated == replaced
-        assert late[period] == missed
+        assert sum(dict(each.late).get(period, 0) for each in records) == missed
         if kept:
-            assert found.frame["age"].tolist() == list(kept.values())
-            assert found.persons == [who for who, _ in kept]
-        # Where the rows are in their chunks, so that their outputs are found.
-        ages = [age for each, rows in found.parts for age in each._frame["age"].iloc[rows]]
-        assert ages == list(kept.values())
+            assert found.looked.frame["age"].tolist() == list(kept.values())
+            assert found.looked.X[:, 0].tolist() == list(kept.values())
+            assert found.looked.persons == [who for who, _ in kept]
+            # Their outputs are those of the same rows.
+            assert found.looked.private.tolist() == [-age for age in kept.values()]
     assert sum(each.before for each in records) == sum(
         day < 0 for rows, _ in chunks for day, _ in rows
     )
@@ -107,7 +113,7 @@ def test_rows_that_lack_an_input_are_left_out_where_the_schema_says_so():
     schema = Schema(columns=(Number(name="age", missing="drop"),))
     columns = Columns.of(chunk, DECLARED, schema=schema)
     looked = look_at(chunk, columns, DECLARED)
-    assert looked.places.tolist() == [0, 2]
+    assert looked.X[:, 0].tolist() == looked.frame["age"].tolist() == [3.0, 5.0]
     assert looked.times.tolist() == [1.0, 3.0]
     assert looked.persons == ["a", "c"]
     with pytest.raises(ValueError, match=r"^a: .*day"):
@@ -125,3 +131,14 @@ def test_columns_come_back_from_their_texts():
     assert again.moment("1970-01-11", name="origin") == 10.0
     with pytest.raises(ValueError, match="origin must be a date"):
         again.moment("10", name="origin")
+
+
+@pytest.mark.parametrize("private", [None, PrivateColumn("pay", RawRows(Schema((Number("age"),))))])
+def test_rows_that_were_read_are_not_pickled(private):
+    table = pd.DataFrame({"day": [1.0, 2.0], "age": [3.0, 4.0], "who": ["a", "b"], "pay": 6.0})
+    chunk = FrameChunk("a", table)
+    read = chunk.read(["day", "age"], private=private)
+    looked = look_at(chunk, Columns.of(chunk, DECLARED), DECLARED, private=private)
+    for each in (read, looked, looked.part(np.array([0])), PeriodRows(looked)):
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(each)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import re
 import sqlite3
+import traceback
 import warnings
 from contextlib import contextmanager
 
@@ -18,8 +20,10 @@ from cloakgp import DPGPClassifier, DPGPRegressor, PrivacyParameterWarning, Rele
 from cloakgp.columns import Category, Number, Schema
 from cloakgp.ledger import Ledger
 from cloakgp.models.kernels.forgetting import ForgettingKernel
+from cloakgp.privacy.spending import Cost
 from cloakgp.report.describe import describe
 from cloakgp.streams.plan import total_of
+from cloakgp.streams.sources import TableChunk
 from cloakgp.streams.state import StreamStateError
 from cloakgp.streams.stream import StreamWarning
 
@@ -132,6 +136,56 @@ def test_a_person_in_two_disjoint_periods_is_refused_before_a_draw(tmp_path):
     assert made.spent == pytest.approx(1.0)
 
 
+def as_pandas_reads(table, ids):
+    return table.assign(who=pd.read_csv(io.StringIO("\n".join(["who", *ids])))["who"])
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize("days", [30, 60])
+def test_a_person_who_is_a_number_here_and_text_there_is_refused(days, in_files, tmp_path):
+    """In two periods, and in two tables of one: 001 is read as 1 where no cell has a letter."""
+    ids = [f"{number:03d}" for number in range(1, 7)]
+    first = as_pandas_reads(month(0), ids)
+    second = as_pandas_reads(month(1), [*ids[:5], "A07"])
+    assert (first["who"].dtype.kind, second["who"].iloc[0]) == ("i", "001")
+    source = [first, second, as_pandas_reads(month(2), ["B1"] * 6)]
+    if in_files:
+        folder = tmp_path / "arrivals"
+        folder.mkdir()
+        for number, table in enumerate(source):
+            table.to_parquet(folder / f"{number}.parquet")
+        source = folder
+    made = stream(source, tmp_path / "s", person="who", length=days, horizon=1)
+    with untouched(), pytest.raises(ValueError, match="'who' is not written in one way") as caught:
+        made.advance()
+    assert "Make the column text in all tables" in str(caught.value)
+
+
+def test_a_person_who_is_written_in_another_way_in_a_later_run_is_refused(tmp_path):
+    path = tmp_path / "people.sqlite"
+
+    def add(table, kind):
+        with sqlite3.connect(path) as database:
+            database.execute("DROP TABLE IF EXISTS visits")
+            table.to_sql("visits", database, index=False, dtype={"who": kind})
+
+    first = month(0).assign(who=range(6))
+    add(pd.concat([first, month(1).assign(who=range(6, 12))]), "INTEGER")
+    made = stream(path, tmp_path / "s", person="who", horizon=2)
+    assert len(made.advance()) == 1
+    told = [f"{number:02d}" for number in range(18)]
+    add(pd.concat([*months(1), month(2)]).assign(who=told), "TEXT")
+    with untouched(), pytest.raises(ValueError, match="'who' is not written in one way"):
+        made.advance()
+
+
+def test_ids_that_read_alike_are_one_person_whatever_holds_them(tmp_path):
+    tables = [month(0, people=[1, 2, 3, 4, 5, 6]), month(1, people=list("678901"))]
+    made = stream([*tables, month(2, people=list("222222"))], tmp_path, person="who", horizon=2)
+    with pytest.raises(ValueError, match="2 people of period 2 were asked in period 1"):
+        made.advance()
+
+
 def test_late_rows_are_left_out_and_counted(tmp_path):
     late = month(0, seed=3).assign(day=12.0)
     between = pd.concat([month(1), late])
@@ -153,6 +207,37 @@ def test_rows_outside_of_all_periods_are_left_out(tmp_path):
     (period,) = made.periods
     assert period.rows == 6
     assert [(each.before, each.beyond) for each in made.state.chunks] == [(6, 0), (0, 0), (0, 6)]
+    assert (made.rows_before, made.rows_after) == (6, 6)
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("zone", ["", "+09:00"])
+def test_periods_of_times_with_a_zone_are_in_universal_time_and_that_is_told(
+    zone, typed, in_files, tmp_path
+):
+    """The first nine hours of a year in Japan lie before it."""
+    when = pd.date_range("2026-01-01T00:30", periods=24, freq="h", tz="Asia/Tokyo")
+    table = pd.concat([month(0, rows=12), month(0, rows=12, seed=1)]).assign(
+        day=when if typed else [each.isoformat() for each in when]
+    )
+    source = [table]
+    if in_files:
+        (tmp_path / "arrivals").mkdir()
+        table.to_parquet(tmp_path / "arrivals" / "0.parquet")
+        source = tmp_path / "arrivals"
+    made = stream(source, tmp_path / "s", origin=f"2026-01-01T00:00{zone}", length=1, horizon=2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made.advance()
+        made.plan()
+    told = [str(each.message) for each in said if each.category is StreamWarning]
+    assert made.rows_before == (0 if zone else 9)
+    if zone:
+        assert told == []
+        return
+    (only,) = told
+    assert "times in 'day' have a zone, and are turned into universal time" in only
 
 
 def test_repeated_rows_are_replaced_until_the_period_closes(tmp_path):
@@ -228,6 +313,21 @@ def test_a_file_that_changes_is_read_again_or_refused(tmp_path):
     assert made.advance() == ()
 
 
+def test_a_private_cell_that_changes_after_it_was_asked_is_not_noticed_and_counts_no_more(tmp_path):
+    folder = tmp_path / "arrivals"
+    for number in range(2):
+        write(folder, number, month(number))
+    made = stream(folder, tmp_path / "stream")
+    assert [each.number for each in made.advance()] == [0]
+    before = made.release.to_bytes()
+    low, high = BOUNDS
+    write(folder, 0, month(0).assign(pay=lambda table: low + high - table["pay"]))
+    os.utime(folder / "00.csv", ns=(4, 4))
+    with untouched():
+        assert made.advance() == ()
+    assert made.release.to_bytes() == before
+
+
 def test_a_file_that_is_gone_or_of_another_form_is_refused(tmp_path):
     folder = tmp_path / "arrivals"
     write(folder, 0, month(0))
@@ -254,6 +354,51 @@ def test_another_replay_is_refused(tmp_path):
     made = stream([month(0, seed=9), month(1)], tmp_path)
     with untouched(), pytest.raises(StreamStateError, match="chunk 1 has other rows"):
         made.advance()
+
+
+def test_only_what_is_new_is_no_replay(tmp_path):
+    """Tables of an earlier run that do not come again would be left out without a word."""
+    stream([month(0)], tmp_path).advance()
+    with untouched(), pytest.raises(StreamStateError, match="come again from the first"):
+        stream([month(1)], tmp_path).advance()
+    made = stream(months(1), tmp_path)
+    assert [each.rows for each in made.advance()] == [6]
+    # What was asked is compared, too.
+    with untouched(), pytest.raises(StreamStateError, match="chunk 2 has other rows"):
+        stream([month(0), month(2)], tmp_path).advance()
+    assert made.advance() == ()
+
+
+def test_late_rows_of_a_file_that_changes_are_counted_once(tmp_path):
+    folder = tmp_path / "arrivals"
+    for number in (0, 2):
+        write(folder, number, month(number))
+    made = stream(folder, tmp_path / "stream", horizon=4)
+    assert [each.number for each in made.advance()] == [0, 1]
+    for turn, rows in enumerate((3, 5), start=1):
+        write(folder, 2, pd.concat([month(2), month(0, rows=rows, seed=4)]))
+        os.utime(folder / "02.csv", ns=(turn, turn))
+        with pytest.warns(StreamWarning, match="so it is read again"):
+            assert made.advance() == ()
+        assert [each.late for each in made.periods] == [rows, 0, 0, 0]
+    write(folder, 3, month(3))
+    (period,) = made.advance()
+    assert (period.number, period.rows) == (2, 6)
+    assert [each.rows for each in made.periods] == [6, 0, 6, 0]
+
+
+def test_a_file_that_changes_keeps_rows_of_a_period_that_closed_and_was_not_asked(tmp_path):
+    folder = tmp_path / "arrivals"
+    write(folder, 0, month(0).assign(pay="none"))
+    write(folder, 1, month(1))
+    made = stream(folder, tmp_path / "stream", horizon=1)
+    with untouched(), pytest.raises(ValueError, match="pay"):
+        made.advance()
+    write(folder, 0, month(0, rows=8))
+    os.utime(folder / "00.csv", ns=(1, 1))
+    with pytest.warns(StreamWarning):
+        (period,) = made.advance()
+    assert (period.rows, period.late) == (8, 0)
 
 
 def test_chunks_come_from_an_iterator_as_they_come(tmp_path):
@@ -304,6 +449,76 @@ def test_a_database_grows(tmp_path):
     assert [each.rows for each in go_on().advance()] == [6]
     first, second = go_on().periods
     assert (first.late, second.late) == (6, 0)
+
+
+def before_outputs_are_read(patch, change):
+    """Let somebody change a table after it was looked at, and before its outputs are read."""
+    read = TableChunk.read
+
+    def changed(this, names, **how):
+        if how.get("private") is not None:
+            change(this)
+        return read(this, names, **how)
+
+    patch.setattr(TableChunk, "read", changed)
+
+
+def test_outputs_are_of_the_rows_that_were_looked_at_in_a_database_that_grows(tmp_path):
+    path = tmp_path / "people.sqlite"
+
+    def add(table):
+        with sqlite3.connect(path) as database:
+            table.to_sql("visits", database, if_exists="append", index=False)
+
+    for each in months(1):
+        add(each)
+    made = stream(
+        path,
+        tmp_path / "stream",
+        query="SELECT day, age, pay FROM visits ORDER BY day",
+        horizon=1,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        before_outputs_are_read(patch, lambda _: add(month(0, rows=2, seed=5)))
+        with untouched(), pytest.raises(StreamStateError, match="were added or changed") as caught:
+            made.advance()
+    assert "ORDER BY" in str(caught.value)
+    assert made.spent == 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        # Rows of other periods do not matter.
+        before_outputs_are_read(patch, lambda _: add(month(2, rows=2)))
+        with pytest.warns(StreamWarning, match="8 instead of 6"):
+            (period,) = made.advance()
+    assert (period.stage, period.rows) == ("released", 8)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.iloc[::-1],
+        lambda table: table.iloc[:4],
+        lambda table: table.assign(age=table["age"] + 1),
+        lambda table: table.assign(who=table["who"] + "x"),
+    ],
+)
+def test_outputs_are_of_the_rows_that_were_looked_at_in_a_file(change, tmp_path):
+    folder = tmp_path / "arrivals"
+    for number in range(2):
+        write(folder, number, month(number))
+    made = stream(folder, tmp_path / "stream", person="who", horizon=1)
+    with pytest.MonkeyPatch.context() as patch:
+        before_outputs_are_read(patch, lambda _: write(folder, 0, change(month(0))))
+        with untouched(), pytest.raises(StreamStateError, match=r"00\.csv has other rows"):
+            made.advance()
+    write(folder, 0, month(0))
+    assert [each.stage for each in made.advance()] == ["released"]
+
+
+def test_the_clock_does_not_go_back_from_nought(tmp_path):
+    late = [month(-1).assign(day=0.0), month(-1)]
+    made = stream(late, tmp_path, origin=-60)
+    made.advance()
+    assert made.state.clock == 0.0
 
 
 def test_the_clock_may_be_given(tmp_path):
@@ -412,6 +627,51 @@ def test_classes_and_other_columns(tmp_path):
     assert made.release.guarantee.pure_epsilon == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("in_files", [False, True])
+def test_missing_outputs_count_as_what_was_said(in_files, tmp_path):
+    tables = months(1)
+    tables[0].loc[3, "pay"] = np.nan
+    source = tables
+    if in_files:
+        source = tmp_path / "arrivals"
+        for number, table in enumerate(tables):
+            write(source, number, table)
+    refused = stream(source, tmp_path / "refused", horizon=1)
+    with untouched(), pytest.raises(ValueError, match=r"missing|empty"):
+        refused.advance()
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        fit = DPGPRegressor.fit
+        patch.setattr(
+            DPGPRegressor, "fit", lambda *given, **how: seen.append(given[2]) or fit(*given, **how)
+        )
+        (period,) = stream(source, tmp_path / "s", horizon=1, missing_output="1.25").advance()
+    assert period.stage == "released"
+    expected = tables[0]["pay"].fillna(1.25).tolist()
+    assert seen[0].astype(float).tolist() == expected
+
+
+def test_classes_of_files_may_be_whole_numbers(tmp_path):
+    folder = tmp_path / "arrivals"
+    for number, table in enumerate(months(1, rows=12)):
+        write(folder, number, table.assign(pay=lambda t: (t["pay"] > 0).astype(int)))
+    estimator = DPGPClassifier(classes=[0, 1], epsilon=1.0, stages=None, learn=None)
+    made = stream(folder, tmp_path / "stream", estimator=estimator, horizon=1)
+    assert [each.stage for each in made.advance()] == ["released"]
+    assert made.release.class_labels == (0, 1)
+
+
+def test_the_private_column_is_no_input_of_a_schema(tmp_path):
+    """Or what is made of it would be planned with, and kept."""
+    with_pay = Schema(columns=(Number(name="age"), Number(name="pay")))
+    for how in ({"schema": with_pay}, {"estimator": model(schema=with_pay)}):
+        with pytest.raises(ValueError, match="'pay' is named as input and as output"):
+            stream(months(1), tmp_path, inputs=(), **how)
+    # Of a schema that was made of the whole table, what predicts may be named.
+    stream(months(1), tmp_path, inputs=["age"], schema=with_pay).advance()
+    assert "pay" not in (tmp_path / "stream.json").read_text().replace('"output": "pay"', "", 1)
+
+
 def test_another_declaration_is_refused(tmp_path):
     stream(months(1), tmp_path).advance()
     for changed in (
@@ -423,11 +683,90 @@ def test_another_declaration_is_refused(tmp_path):
         {"forgetting": 5.0},
         {"person": "who"},
         {"estimator": model(epsilon=2.0)},
+        {"estimator": model(memory=0.25)},
+        {"missing_output": "0"},
+        {"schema": Schema(columns=(Number(name="age"),))},
     ):
         with pytest.raises(
             ValueError, match="differ from before: a stream keeps what was declared"
         ):
             stream(months(1), tmp_path, **changed)
+
+
+def test_until_a_period_is_asked_another_declaration_replaces_it(tmp_path):
+    first = stream([month(0)], tmp_path)
+    assert first.advance() == ()
+    known = first.state
+    assert len(known.periods) == 3
+    other = stream([month(1)], tmp_path, estimator=model(epsilon=2.0), horizon=1)
+    # Nothing is replaced before it goes on.
+    assert first.state == known
+    assert other.periods == ()
+    (period,) = other.advance()
+    assert period.stage == "empty"
+    assert other.state.id != known.id
+    last = stream(months(1), tmp_path, estimator=model(epsilon=3.0))
+    assert [each.stage for each in last.advance()] == ["released"]
+    assert last.spent == pytest.approx(3.0)
+    for changed in (first, other):
+        with pytest.raises(ValueError, match="differ from before"):
+            changed.advance()
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize("counted", [False, True])
+def test_until_noise_is_drawn_an_error_leaves_the_declaration_open(counted, in_files, tmp_path):
+    """An empty private cell of the first period is answered as the message says."""
+    how = {"horizon": 1}
+    if counted:
+        how["ledger"] = Ledger.create(tmp_path / "people.db")
+        how["ledger"].open_account("all", epsilon=1.0, delta=0.0)
+        how["account"] = "all"
+    source = months(1)
+    source[0].loc[2, "pay"] = np.nan
+    if in_files:
+        for number, table in enumerate(source):
+            write(tmp_path / "arrivals", number, table)
+        source = tmp_path / "arrivals"
+    first = stream(source, tmp_path / "s", **how)
+    with untouched(), pytest.raises(ValueError, match="as which number they count") as caught:
+        first.advance()
+    assert "drop" not in str(caught.value)
+    assert "leav" not in str(caught.value)
+    assert [(each.stage, each.drawn) for each in first.periods] == [("closed", ())]
+    second = stream(source, tmp_path / "s", missing_output="2", **how)
+    assert [each.stage for each in second.advance()] == ["released"]
+    if counted:
+        (standing,) = how["ledger"].standings()
+        assert standing.spent.epsilon_at(0.0) == pytest.approx(1.0)
+        assert standing.open == ()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stage": "asking"},
+        {"stage": "lost"},
+        {"stage": "closed", "drawn": (Cost("laplace", epsilon=1.0),)},
+    ],
+)
+def test_what_was_reserved_or_drawn_keeps_the_declaration(changed, tmp_path):
+    made = stream([month(1)], tmp_path)
+    made.advance()
+    made.folder.save(made.state.with_period(0, **changed))
+    with pytest.raises(ValueError, match="horizon differ from before"):
+        stream([month(1)], tmp_path, horizon=2)
+
+
+def test_where_it_is_counted_is_kept_from_the_first_run_on(tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    ledger.open_account("all", epsilon=4.0, delta=0.0)
+    stream([month(0)], tmp_path / "s", ledger=ledger, account="all").advance()
+    with pytest.raises(ValueError, match="name these again"):
+        stream(months(1), tmp_path / "s", horizon=2)
+    made = stream(months(1), tmp_path / "s", horizon=2, ledger=ledger, account="all")
+    assert len(made.advance()) == 1
+    assert ledger.standings()[0].charges == 1
 
 
 @pytest.mark.parametrize(
@@ -445,6 +784,7 @@ def test_another_declaration_is_refused(tmp_path):
         ({"forgetting": 0.0}, "forgetting"),
         ({"forgetting": 1.0, "lasting": 2.0}, "lasting"),
         ({"missing_output": "drop"}, "public columns"),
+        ({"missing_output": "none"}, "a number"),
         ({"account": "people"}, "go together"),
         ({"query": "SELECT 1"}, "a query goes with a database"),
         ({"estimator": model(insecure_seed=1)}, "insecure_seed"),
@@ -513,6 +853,50 @@ def test_a_ledger_counts_what_is_printed(people, account, tmp_path):
     assert ledger.verify().findings == ()
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_persons_are_counted_however_many_rows_they_have(rows, tmp_path):
+    """The account of a period is of persons, whether or not anybody has two rows in it."""
+    ledger = Ledger.create(tmp_path / "people.db")
+    source = [
+        month(number, people=[f"p{number}-{row // rows}" for row in range(6)])
+        for number in range(3)
+    ]
+    made = stream(
+        source, tmp_path / "s", person="who", horizon=2, ledger=ledger, account="month {period}"
+    )
+    assert [each.stage for each in made.advance()] == ["released"] * 2
+    assert [each.unit for each in ledger.standings()] == ["person"] * 2
+    assert made.spent == pytest.approx(1.0)
+    assert made.release.guarantee.pure_epsilon == pytest.approx(1.0)
+
+
+def test_a_stream_that_is_counted_goes_on_being_counted(tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    ledger.open_account("all", epsilon=4.0, delta=0.0)
+    counted = {"ledger": ledger, "account": "all"}
+    stream(months(1), tmp_path / "s", **counted).advance()
+    other = Ledger.create(tmp_path / "other.db")
+    other.open_account("all", epsilon=4.0, delta=0.0)
+    for changed in ({}, {"ledger": other, "account": "all"}, {**counted, "account": "nobody"}):
+        with untouched(), pytest.raises(ValueError, match="name these again"):
+            stream(months(2), tmp_path / "s", **changed).advance()
+    stream(months(2), tmp_path / "s", **counted).advance()
+    assert ledger.standings()[0].charges == 2
+
+
+def test_an_account_for_each_period_counts_disjoint_people_alone(tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    with pytest.raises(ValueError, match="would count a part of what is drawn"):
+        stream(
+            months(1),
+            tmp_path / "s",
+            people="overlapping",
+            ledger=ledger,
+            account="month {period}",
+        )
+    assert ledger.standings() == []
+
+
 def test_an_account_that_is_open_is_named_to_the_stream(tmp_path):
     ledger = Ledger.create(tmp_path / "people.db")
     account = ledger.open_account("all", epsilon=4.0, delta=0.0)
@@ -529,7 +913,7 @@ def test_a_limit_refuses_before_a_draw(tmp_path):
     with pytest.raises(ValueError, match="no room"):
         made.advance()
     first, second = made.periods
-    assert (first.stage, second.stage, second.drawn) == ("released", "asking", ())
+    assert (first.stage, second.stage, second.drawn) == ("released", "closed", ())
     ledger.change_limit("all", epsilon=2.0, delta=0.0, reason="as planned")
     assert [each.stage for each in made.advance()] == ["released"]
     assert made.spent == pytest.approx(2.0)
@@ -603,9 +987,39 @@ def test_a_damaged_folder_is_refused(tmp_path):
         state.write_text(damaged)
         with pytest.raises(StreamStateError, match="damaged"):
             made.advance()
-    state.write_text(text.replace('"version": 1', '"version": 2'))
+    state.write_text(text.replace('"version": 3', '"version": 2'))
     with pytest.raises(StreamStateError, match="another version"):
         made.advance()
+
+
+def test_a_file_in_the_place_of_a_release_is_not_taken_for_it(tmp_path):
+    stream(months(1, seed=9), tmp_path / "other").advance()
+    (tmp_path / "s").mkdir()
+    foreign, place = (tmp_path / each / "period-0001.cloak" for each in ("other", "s"))
+    place.write_bytes(foreign.read_bytes())
+    made = stream(months(1), tmp_path / "s")
+    with untouched(), pytest.raises(StreamStateError, match="was not made by this stream"):
+        made.advance()
+    assert made.spent == 0.0
+    assert place.read_bytes() == foreign.read_bytes()
+    place.unlink()
+    assert [each.stage for each in made.advance()] == ["released"]
+
+
+def test_plans_forget_outputs_when_they_fail(tmp_path):
+    held = month(0).assign(pay=77777.125)
+
+    def tables():
+        yield held
+        raise ValueError("no more")
+
+    made = stream(tables(), tmp_path, inputs=["weight"])
+    for act in (made.plan, made.advance):
+        with pytest.raises(ValueError, match="weight") as caught:
+            act()
+        frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][1:]
+        assert frames
+        assert "77777" not in str([frame.f_locals for frame in frames])
 
 
 def test_the_same_inputs_each_month_are_warned_of_once_a_month(tmp_path):

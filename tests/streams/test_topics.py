@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 
 import pytest
 from stream_tables import months, stream
@@ -78,3 +79,19 @@ def test_errors_of_the_client_are_told():
     log.messages = [Sent(b"{}", error="broker 7 is down")]
     with pytest.raises(OSError, match="reports an error"):
         next(read_topic(log.consumer(), messages=1))
+
+
+@pytest.mark.parametrize(
+    "last", [Sent(b"[77777.5]"), Sent(b"\xff77777"), Sent(b"{}", error="broker 7 is down")]
+)
+@pytest.mark.parametrize("messages", [2, 10])
+def test_no_row_is_left_in_a_traceback(last, messages):
+    log = Log()
+    log.add(months(1)[0].iloc[:4].assign(pay=77777.125))
+    log.messages.append(last)
+    tables = read_topic(log.consumer(), messages=messages)
+    with pytest.raises((ValueError, OSError)) as caught:
+        list(tables)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][1:]
+    assert frames
+    assert "77777" not in str([frame.f_locals for frame in frames])

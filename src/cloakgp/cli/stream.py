@@ -45,7 +45,11 @@ class StreamOptions:
         str, typer.Option(help="Public column that says when each row was: dates or numbers.")
     ]
     origin: Annotated[
-        str, typer.Option(help="Start of the first period, written as the times are: 2026-01-01.")
+        str,
+        typer.Option(
+            help="Start of the first period, written as the times are: 2026-01-01. Times with a "
+            "zone are turned into universal time, and so is this, if it has one."
+        ),
     ]
     length: Annotated[
         str,
@@ -141,11 +145,12 @@ def stream(
     """Ask a table that grows: each period once, when it has closed. Run it again and again.
 
     Periods, their number, the budget of each and whether people recur are declared beforehand and
-    kept in the folder; a run with others is refused. A run reads what is new, asks the periods that
-    have closed, and writes a release after each, which predicts from everything till then. If a run
-    is killed, the next one goes on, and spends nothing twice.
+    kept in the folder; once a period was asked, a run with others is refused. A run reads what is
+    new, asks the periods that have closed, and writes a release after each, which predicts from
+    everything till then. If a run is killed, the next one goes on, and spends nothing twice.
 
-    With `--ledger`, name an account: `--account "patients {period}"` opens one for each period.
+    With `--ledger`, name an account, of all periods. With `--people disjoint`, too, `--account
+    "patients {period}"` opens one for each period. Later runs name the same ones.
     """
     made = _stream(table, fit.request(epsilon), fit, counting)
     if plan:
@@ -184,7 +189,8 @@ def _stream(
     if counting.ledger and not counting.account:
         raise ValueError(
             "name the account of the people, --account: a period is a part of a column, which a "
-            'ledger does not know. --account "NAME {period}" opens one for each period'
+            'ledger does not know. With --people disjoint, --account "NAME {period}" opens one for '
+            "each period"
         )
     from cloakgp.orders.estimators import estimator_of
     from cloakgp.orders.options import declared_schema
@@ -224,10 +230,15 @@ def _ledger(counting: Counting) -> Ledger | None:
 
 def _plan(made: Stream, *, output: str) -> None:
     """Show the plan of a stream."""
+    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
+    from cloakgp.streams.stream import StreamWarning
     from cloakgp.utils.names import DEFAULT_GAP
 
-    with reporting("looking at the public columns", gap=DEFAULT_GAP):
+    with (
+        showing_warnings(StreamWarning),
+        reporting("looking at the public columns", gap=DEFAULT_GAP),
+    ):
         found = made.plan()
     print_plan(found, output=output)
     say("Nothing of the private column was read, and nothing spent.", style="green")
@@ -250,6 +261,10 @@ def _tell(made: Stream, settled: Sequence[PeriodRecord]) -> None:
             say(f"Left out {told}: noise was drawn, and no release was made.", style="yellow")
     if late := sum(each.late for each in made.periods):
         say(f"  rows that came too late, and are left out: {late:,}")
+    if early := made.rows_before:
+        say(f"  rows before the first period, {made.describe(made.periods[0].start)}: {early:,}")
+    if after := made.rows_after:
+        say(f"  rows after the last period, {made.describe(made.periods[-1].end)}: {after:,}")
     waiting = [each for each in made.periods if not each.settled]
     if not settled:
         say("Nothing was asked: no period has closed.")

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from cloakgp.privacy.budgets import check_pair
 from cloakgp.privacy.cohorts import DISJOINT, People, check_people
+from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.streams.periods import Calendar, Periods
 
 # Said of every field that another declaration has otherwise.
 KEPT = (
-    "a stream keeps what was declared: other periods would overlap those that were asked. "
+    "a stream keeps what was declared, as later periods go on from what was asked of earlier ones. "
     "Name another folder for another stream; people in both pay for both"
 )
+# Stands for the number of a period in the name of an account.
+PERIOD = "{period}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +57,15 @@ class Declaration:
     lasting : float
         The share of the variance that does not drift.
     model : str
-        The estimator that asks first.
+        The estimator that asks first, from `exact_text`.
+    schema : str
+        That of the inputs, if one was given.
+    missing_output : str
+        "refuse", or what a missing private cell counts as.
+    ledger : str
+        The id of the ledger that counts; empty if none does.
+    account : str
+        In which it does; with "{period}" in it, one for each period.
     """
 
     output: str
@@ -66,6 +82,10 @@ class Declaration:
     forgetting: float | None
     lasting: float
     model: str
+    schema: str
+    missing_output: str
+    ledger: str
+    account: str
 
     def __post_init__(self) -> None:
         self.validate()
@@ -89,6 +109,14 @@ class Declaration:
             raise ValueError(
                 "the private column, the time and the persons are no inputs; the time becomes one "
                 "by forgetting"
+            )
+        if bool(self.account) != bool(self.ledger):
+            raise ValueError("ledger and account go together")
+        if PERIOD in self.account and not self.disjoint:
+            raise ValueError(
+                f"an account for each period ({PERIOD}) is for people='disjoint': where anybody "
+                "may be in several periods, each account would count a part of what is drawn "
+                "about them. Name one account for all periods"
             )
         # Written so that NaN fails.
         if self.forgetting is not None and not 0 < self.forgetting < float("inf"):
@@ -119,6 +147,10 @@ class Declaration:
             raise ValueError("the declaration of the stream is damaged")
         return cls(**{**content, "inputs": tuple(content["inputs"])})
 
+    def counted_as(self, other: Declaration) -> bool:
+        """Return whether another one is counted in the same place, if in any."""
+        return (self.ledger, self.account) == (other.ledger, other.account)
+
     def check_kept(self, earlier: Declaration) -> None:
         """Refuse to go on with another declaration.
 
@@ -129,5 +161,77 @@ class Declaration:
         """
         own, theirs = self.to_dict(), earlier.to_dict()
         changed = [name for name in own if own[name] != theirs[name]]
-        if changed:
-            raise ValueError(f"{' and '.join(changed)} differ from before: {KEPT}")
+        if not changed:
+            return
+        told = f"{' and '.join(changed)} differ from before: {KEPT}"
+        if {"ledger", "account"} & set(changed):
+            told += (
+                f". It is counted in the account {earlier.account!r} of the ledger "
+                f"{earlier.ledger}: name these again, so that all of it is"
+                if earlier.ledger
+                else ". It was begun without a ledger: go on without one"
+            )
+        raise ValueError(told)
+
+
+def exact_text(value: object) -> str:
+    """Return a text that tells a model, or what it is made of, from every other.
+
+    Where `repr` leaves out what is long, and digits of a kernel's numbers. Equal numbers have one
+    text, whatever their type, but for bools, and what has no text of its own is told by what it
+    holds (releases) or by its name (functions): in another process it is the same. Parameters that
+    are what they are by default are left out.
+
+    Parameters
+    ----------
+    value : object
+        An estimator, a kernel, or a parameter of one.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> exact_text(RBF(1 / 3)), repr(RBF(1 / 3))
+    ('RBF(length_scale=0.3333333333333333)', 'RBF(length_scale=0.333)')
+    >>> exact_text((0, 1.0, True, np.sort))
+    '[0.0, 1.0, True, numpy.sort]'
+    """
+    if isinstance(value, SavedRelease):
+        return f"{type(value).__name__}({hashlib.sha256(value.to_bytes()).hexdigest()})"
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        usual = inspect.signature(type(value)).parameters
+        given = {
+            name: exact_text(each) for name, each in sorted(value.get_params(deep=False).items())
+        }
+        told = ", ".join(
+            f"{name}={text}"
+            for name, text in given.items()
+            if name not in usual or text != exact_text(usual[name].default)
+        )
+        return f"{type(value).__name__}({told})"
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(exact_text, value))}]"
+    if isinstance(value, Mapping):
+        entries = (f"{exact_text(name)}: {exact_text(each)}" for name, each in value.items())
+        return f"{{{', '.join(entries)}}}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number_text(value)
+    if isinstance(value, partial):
+        made = (value.func, value.args, value.keywords)
+        return f"partial({', '.join(map(exact_text, made))})"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)
+
+
+def _number_text(value: float) -> str:
+    """Return one text for all numbers that are equal."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return repr(int(value))
+    # Beyond 2**53 an int may lie between two floats; -0.0 is 0.
+    return repr(int(value)) if near != value == value else repr(near + 0.0)

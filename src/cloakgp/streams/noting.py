@@ -1,8 +1,10 @@
 """Noting: the cost of every draw, on the disk before it is made, and its answers right afterwards.
 
 So whoever finds the notes after a crash knows whether noise may have been drawn: where nothing is
-noted, nothing was. And where the answers of all noted draws are there, which are noisy and may be
-published, the call can be made again with the same answers: nothing is drawn twice.
+noted, nothing was. A note is written before another keeper reserves, too: that keeper knows of no
+draw of which there is no note, unless somebody else made it. And where the answers of all noted
+draws are there, which are noisy and may be published, the call can be made again with the same
+answers: nothing is drawn twice.
 """
 
 from __future__ import annotations
@@ -36,12 +38,15 @@ class Notes:
         Of the draws that were made before.
     answers : list of array of int
         Their answers, and those of further ones.
+    forget : callable
+        Called if the draw that was noted last was refused, and not made.
     """
 
     note: Callable[[Cost], None]
     keep: Callable[[Sequence[NDArray[np.int64]]], None]
     costs: Sequence[Cost] = ()
     answers: list[NDArray[np.int64]] = field(default_factory=list, repr=False)
+    forget: Callable[[], None] = lambda: None
     _next: int = 0
 
     def recall(self, cost: Cost) -> NDArray[np.int64] | None:
@@ -76,7 +81,7 @@ class NotingKeeper:
     ----------
     notes : Notes
     inner : Keeper or None
-        That in force around it, which reserves first.
+        That in force around it, which reserves when the draw is noted.
     """
 
     notes: Notes
@@ -105,10 +110,15 @@ class NotedCharge:
         return self.notes.recall(cost)
 
     def reserve(self, cost: Cost) -> None:
-        """Reserve the cost of a draw in the other keeper's account, and note it."""
-        if self.inner is not None:
-            self.inner.reserve(cost)
+        """Note the cost of a draw, and reserve it in the other keeper's account."""
         self.notes.note(cost)
+        if self.inner is None:
+            return
+        try:
+            self.inner.reserve(cost)
+        except BaseException:
+            self.notes.forget()
+            raise
 
     def keep(self, published: NDArray[Any]) -> None:
         """Keep the answers of a draw."""

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.plan import Plan
-from cloakgp.fitting.visits import Settings, expect_extension
+from cloakgp.fitting.strategies import Budget, Query, scale_noise
+from cloakgp.fitting.thinning import Thinned
+from cloakgp.fitting.visits import Settings, expect_extension, expect_places
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.cohorts import DISJOINT, People
 from cloakgp.privacy.filters import costs_of_release
+from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.questions import Bands
 from cloakgp.release import Release
+from cloakgp.release.bands import choose_bands
 from cloakgp.streams.correlated import sum_sds
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.formatting import amount, pair_in_words
-from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.formatting import amount, pair_in_words, percent
+from cloakgp.utils.names import DEFAULT_BAND, NoiseChoice
+
+# Of more rows a few places stand for all.
+HELD_ROWS = 500
+# In which noises may be divided among periods, each counted on its own.
+MOST_WAYS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +39,7 @@ class Errors:
     Attributes
     ----------
     rows : int
-        Of each period.
+        Of each period: as many as there are of the first so far.
     first, last : float
         Root mean squared error of the curve at the rows of the first period after it, and at those
         of the last after the last.
@@ -38,6 +48,8 @@ class Errors:
     band : float or None
         How many times the bands of the last period are as narrow as the bounds; None if it asks in
         none.
+    within : float
+        How far off errors may be as a share, since a few places stand for many rows; 0 if none do.
     """
 
     rows: int
@@ -45,6 +57,7 @@ class Errors:
     last: float
     prior: float
     band: float | None
+    within: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +71,7 @@ class StreamPlan(Plan):
         Of each period.
     people : {"overlapping", "disjoint"}
     total : float
-        ε at that δ, of a person who is in as many periods as people may be.
+        ε at that δ, at most, of a person who is in as many periods as people may be.
     unit : str
         Whom it is about: "row" or "person".
     errors : Errors or None
@@ -107,11 +120,17 @@ class StreamPlan(Plan):
                 "there and are held"
             )
         found = self.errors
+        few = (
+            f", within some {percent(found.within)}, as a few places stand for the rows"
+            if found.within
+            else ""
+        )
         return (
             f"{amount(found.first, 3)} after period 1, {amount(found.last, 3)} after the last "
             f"({amount(found.prior, 3)} "
             f"with no question): root mean squares of the curve at the rows of the period, of "
-            f"{found.rows:,} rows each, if the prior is right"
+            f"{found.rows:,} rows each, such as there are of the first so far, if the prior is "
+            f"right{few}"
         )
 
     def _correlated(self) -> str:
@@ -138,9 +157,12 @@ class StreamPlan(Plan):
 
 
 def total_of(periods: int, *, epsilon: float, delta: float, noise: NoiseChoice = "auto") -> float:
-    """Return ε at δ of so many periods together, whichever noise they draw.
+    """Return the most ε at δ of so many periods together, whichever noise each of them draws.
 
-    Prices are fixed beforehand, so costs add up (`cloakgp.privacy.filters.Amount`).
+    Prices are fixed beforehand, so costs add up (`cloakgp.privacy.filters.Amount`). Some periods
+    may draw Gaussian noise and others Laplace noise, which together may cost more than all of one
+    kind. Of very many periods ways to divide them are taken together, and count for more than any
+    of them.
 
     Parameters
     ----------
@@ -157,7 +179,15 @@ def total_of(periods: int, *, epsilon: float, delta: float, noise: NoiseChoice =
     4.0
     """
     costs = costs_of_release(epsilon, delta, noise=noise)
-    return max(cost.times(periods).epsilon_at(delta) for cost in costs)
+    if len(costs) == 1:
+        return costs[0].times(periods).epsilon_at(delta)
+    one, other = costs
+    # From so many of the other noise to so many.
+    apart = -(-(periods + 1) // MOST_WAYS)
+    ways = [(few, min(few + apart - 1, periods)) for few in range(0, periods + 1, apart)]
+    return max(
+        (one.times(periods - few) + other.times(many)).epsilon_at(delta) for few, many in ways
+    )
 
 
 def forecast_errors(
@@ -187,23 +217,61 @@ def forecast_errors(
     -------
     Errors
     """
-    (alone,) = model.forecast(X, groups=groups)
-    visit = Settings(epsilon=model.epsilon, delta=model.delta, noise=model.noise, groups=groups)
-    known, moved = alone.release, X
-    for _ in range(horizon - 1):
-        moved = moved if step is None else moved + step
-        known = expect_extension(known, moved, people=people, **visit)
+    units = checked_groups(groups, rows=len(X))
+    (alone,) = model.forecast(X, groups=groups, thins=len(X) > HELD_ROWS)
+    move: Array | float = 0.0 if step is None else step
+    known, few, widths = alone.release, None, None
+    if alone.within:
+        first = known.prior
+        assert isinstance(first, ExactPrior | SparsePrior)
+        # The places of the forecast, which stand for the rows with less noise than they have.
+        few = Thinned.of(X, prior=first, query=Query(X=X), groups=units)
+    at = X if few is None else few.table.X
+    for number in range(1, horizon):
+        moved = at + number * move
+        if few is None:
+            visit = Settings(
+                epsilon=model.epsilon, delta=model.delta, noise=model.noise, groups=groups
+            )
+            known = expect_extension(known, moved, people=people, **visit)
+            continue
+        widths = _widths(known, moved, each=few.table.each)
+        known = expect_places(
+            replace(known, hyperprior=None),
+            replace(few.table, X=moved, number=number),
+            query=Query(X=few.query.X + number * move, weights=few.query.weights),
+            budget=scale_noise(
+                Budget(model.epsilon, model.delta, noise=alone.noise), factor=few.units
+            ),
+        )
     band = None
-    first, last = (known.measurements[place].question for place in (0, -1))
-    if isinstance(first, OutputBounds) and isinstance(last, Bands):
-        band = float((first.hi - first.lo) / np.mean(last.upper - last.lower))
+    question, last = (known.measurements[place].question for place in (0, -1))
+    if isinstance(question, OutputBounds) and isinstance(last, Bands):
+        widths = last.upper - last.lower if widths is None else widths
+        band = float((question.hi - question.lo) / np.mean(widths))
     return Errors(
         rows=len(X),
-        first=_typical_sd(alone.release, X),
-        last=_typical_sd(known, moved),
+        first=_typical_sd(alone.release, at),
+        last=_typical_sd(known, at + (horizon - 1) * move),
         prior=alone.prior_error,
         band=band,
+        within=alone.within,
     )
+
+
+def _widths(known: Release, places: Array, *, each: float) -> Array:
+    """Return how wide bands of single rows are at places that stand for the means of some.
+
+    Those of the places themselves are wider, as a mean is clipped less than what it is of.
+    """
+    question = known.measurements[0].question
+    assert isinstance(question, OutputBounds)
+    found = known.predict_latent(places)
+    noise = each * known.prior.observation_noise(places)
+    bands = choose_bands(
+        found.mean, np.square(found.sd) + noise, width=DEFAULT_BAND, bounds=question
+    )
+    return np.asarray(bands.upper - bands.lower)
 
 
 def _typical_sd(release: Release, X: Array) -> float:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns import Date, Number, Schema, infer_schema, schema_from_text, schema_to_text
 from cloakgp.columns.problems import FROM_ZERO
+from cloakgp.data.schema import checked_names
+from cloakgp.privacy.person_ids import one_kind
 from cloakgp.streams.declaration import Declaration
 from cloakgp.streams.periods import Periods
-from cloakgp.streams.sources import Chunk
+from cloakgp.streams.sources import Chunk, PrivateColumn
 from cloakgp.streams.state import ChunkRecord
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# After the minutes of a time.
+ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)\s*$")
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Columns:
         chunk : Chunk
         declaration : Declaration
         schema : Schema, optional
-            Of the inputs.
+            From `declared_inputs`.
 
         Raises
         ------
@@ -55,20 +61,13 @@ class Columns:
             If a column is missing, there is no input, or the time is no number and no date.
         """
         time = declaration.time
-        times = _times(chunk.public([time]), time)
         names = list(declaration.inputs)
-        if schema is not None:
-            for other in (time, declaration.person):
-                if other and other in schema.sources:
-                    schema = schema.without(other)
-            schema = schema.select(names) if names else schema
-        elif not names:
+        if schema is None and not names:
             raise ValueError("name the public columns that predict: inputs, or a schema")
-        if schema is None:
-            public = chunk.public(names)
-            schema = infer_schema(public, names)
-        else:
-            schema = schema.complete(chunk.public(schema.sources))
+        sources = names if schema is None else schema.sources
+        public = chunk.read(list(dict.fromkeys([*sources, time]))).frame
+        times = _times(public, time)
+        schema = infer_schema(public, names) if schema is None else schema.complete(public)
         if declaration.forgetting is not None:
             schema = replace(schema, columns=(*schema.columns, *times.columns))
         schema.validate()
@@ -105,31 +104,101 @@ class Columns:
         raise ValueError(f"{name} must be {kind} as {column.name!r} is; got {text!r}")
 
 
+def declared_inputs(schema: Schema | None, declaration: Declaration) -> Schema | None:
+    """Return a declared schema without the columns that are no inputs; None if none is declared.
+
+    Raises
+    ------
+    ValueError
+        If an input is not in it, or the private column is read as one.
+    """
+    if schema is None:
+        return None
+    for other in (declaration.time, declaration.person):
+        if other and other in schema.sources:
+            schema = schema.without(other)
+    if declaration.inputs:
+        schema = schema.select(declaration.inputs)
+    checked_names(schema.sources, output=declaration.output)
+    return schema
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Looked:
-    """The public columns of a chunk.
+    """The rows of a chunk that lack no input, by one read.
 
     Attributes
     ----------
     frame : pandas.DataFrame of n rows
         Raw inputs.
+    X : array of shape (n, D)
+        Inputs as numbers.
     times : array of shape (n,)
     persons : list of str or None
         Whose rows they are.
-    places : array of int, shape (n,)
-        Which rows of the chunk these are: others lack an input.
-    digest : str
+    ids : str
+        What their ids are, the kind of `cloakgp.privacy.person_ids.PersonIds`; empty for none.
+    zoned : bool
+        Whether times of a chunk are written with a zone.
+    private : array of shape (n,) or None
+        The private column, where it was asked for: to be handed to a fit and to nothing else.
     """
 
     frame: pd.DataFrame
+    X: Array
     times: Array
     persons: list[str] | None
-    places: NDArray[np.intp]
-    digest: str
+    ids: str = ""
+    zoned: bool = False
+    private: NDArray[Any] | None = None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("rows of a chunk may hold private outputs, and are not pickled")
+
+    @property
+    def digest(self) -> str:
+        """Of all that is public."""
+        made = hashlib.sha256(self.X.astype("<f8").tobytes())
+        made.update(self.times.astype("<f8").tobytes())
+        made.update("\0".join(self.persons or ()).encode())
+        return made.hexdigest()
+
+    def part(self, rows: NDArray[np.intp]) -> Looked:
+        """Return some rows, in that order."""
+        return Looked(
+            frame=self.frame.iloc[rows].reset_index(drop=True),
+            X=self.X[rows],
+            times=self.times[rows],
+            persons=None if self.persons is None else [self.persons[row] for row in rows],
+            ids=self.ids,
+            private=None if self.private is None else self.private[rows],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Looked]) -> Looked:
+        """Return the rows of all parts, one at least, of the same columns, one after another."""
+        with extra("tables"):
+            import pandas as pd
+        persons = [one for part in parts for one in part.persons or ()]
+        private = [part.private for part in parts if part.private is not None]
+        return cls(
+            frame=pd.concat([part.frame for part in parts], ignore_index=True),
+            X=np.vstack([part.X for part in parts]),
+            times=np.concatenate([part.times for part in parts]),
+            persons=None if parts[0].persons is None else persons,
+            ids=one_kind({f"part {place}": part.ids for place, part in enumerate(parts, 1)}),
+            private=np.concatenate(private) if private else None,
+        )
 
 
-def look_at(chunk: Chunk, columns: Columns, declaration: Declaration) -> Looked:
-    """Read the public columns of a chunk, and check them.
+def look_at(
+    chunk: Chunk,
+    columns: Columns,
+    declaration: Declaration,
+    *,
+    private: PrivateColumn | None = None,
+) -> Looked:
+    """Read the public columns of a chunk, and check them; and the private one, if it is asked for.
 
     Raises
     ------
@@ -138,33 +207,31 @@ def look_at(chunk: Chunk, columns: Columns, declaration: Declaration) -> Looked:
     """
     names = list(dict.fromkeys([*columns.inputs.sources, declaration.time]))
     try:
-        frame = chunk.public(names)
-        times = columns.times.encode(frame).X[:, 0]
-        encoded = columns.inputs.encode(frame, row=FROM_ZERO)
-        persons = chunk.persons(declaration.person) if declaration.person else None
+        read = chunk.read(names, person=declaration.person, private=private)
+        times = columns.times.encode(read.frame).X[:, 0]
+        encoded = columns.inputs.encode(read.frame, row=FROM_ZERO)
     except ValueError as error:
         raise ValueError(f"{chunk.name}: {error}") from None
-    places = np.flatnonzero(encoded.kept)
-    if persons is not None:
-        if not all(persons):
-            raise ValueError(f"{chunk.name}: a person is missing in {declaration.person}")
-        persons = [persons[place] for place in places]
-    digest = hashlib.sha256(encoded.X.astype("<f8").tobytes())
-    digest.update(times[places].astype("<f8").tobytes())
-    digest.update("\0".join(persons or ()).encode())
+    if read.persons is not None and not all(read.persons):
+        raise ValueError(f"{chunk.name}: a person is missing in {declaration.person}")
+    if any(len(each) != len(times) for each in (read.persons, read.private) if each is not None):
+        raise ValueError(f"{chunk.name}: its columns have different numbers of rows")
+    rows = np.flatnonzero(encoded.kept)
     return Looked(
-        frame=frame.iloc[places][list(columns.inputs.sources)].reset_index(drop=True),
-        times=times[places],
-        persons=persons,
-        places=places,
-        digest=digest.hexdigest(),
+        frame=read.frame.iloc[rows][list(columns.inputs.sources)].reset_index(drop=True),
+        X=encoded.X,
+        times=times[rows],
+        persons=None if read.persons is None else [read.persons[row] for row in rows],
+        ids="" if read.persons is None else read.persons.kind,
+        zoned=_zoned(read.frame[declaration.time]),
+        private=None if read.private is None else read.private[rows],
     )
 
 
 def record_of(
     chunk: Chunk, looked: Looked, *, periods: Periods, closed: int, version: str
-) -> tuple[ChunkRecord, NDArray[np.intp]]:
-    """Return the record of a chunk, and how many of its rows came too late for each period.
+) -> ChunkRecord:
+    """Return the record of a chunk.
 
     Parameters
     ----------
@@ -172,26 +239,27 @@ def record_of(
     looked : Looked
     periods : Periods
     closed : int
-        How many had closed before.
+        How many had closed before: rows of these came too late.
     version : str
         Of the chunk, from before it was read.
     """
     place = periods.place(looked.times)
     inside = (place >= 0) & (place < periods.horizon)
     late = inside & (place < closed)
-    record = ChunkRecord(
+    numbers, rows = np.unique(place[late], return_counts=True)
+    return ChunkRecord(
         name=chunk.name,
         version=version,
         rows=len(place),
         digest=looked.digest,
         closed=closed,
+        ids=looked.ids,
         first=int(place.min(initial=periods.horizon)),
         last=int(place.max(initial=-1)),
-        late=int(late.sum()),
+        late=tuple(zip(numbers.tolist(), rows.tolist(), strict=True)),
         before=int((place < 0).sum()),
         beyond=int((place >= periods.horizon).sum()),
     )
-    return record, np.bincount(place[late], minlength=periods.horizon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,33 +268,30 @@ class PeriodRows:
 
     Attributes
     ----------
-    frame : pandas.DataFrame of n rows
-        Raw inputs.
-    persons : list of str or None
-    parts : sequence of (Chunk, array of int)
-        Which rows of which chunk these are, in order.
+    looked : Looked or None
+        In the order of chunks, and of rows within one; None if there is no chunk of it.
     repeated : int
         How many others they replace.
-    digest : str
     """
 
-    frame: pd.DataFrame
-    persons: list[str] | None
-    parts: Sequence[tuple[Chunk, NDArray[np.intp]]]
-    repeated: int
-    digest: str
+    looked: Looked | None
+    repeated: int = 0
 
     @property
     def count(self) -> int:
         """The number of rows, n."""
-        return len(self.frame)
+        return 0 if self.looked is None else len(self.looked.times)
+
+    @property
+    def digest(self) -> str:
+        """Of all that is public of them; of other rows of their chunks it tells nothing."""
+        return "" if self.looked is None else self.looked.digest
 
 
 def collect(
     number: int,
     *,
     looked: Mapping[str, Looked],
-    chunks: Mapping[str, Chunk],
     records: Sequence[ChunkRecord],
     periods: Periods,
 ) -> PeriodRows:
@@ -240,47 +305,50 @@ def collect(
         Of the period.
     looked : mapping of str to Looked
         By names of chunks.
-    chunks : mapping of str to Chunk
     records : sequence of ChunkRecord
         In the order in which they were read.
     periods : Periods
     """
-    with extra("tables"):
-        import pandas as pd
-    frames, persons, times, owners, places = [], list[str](), list[Array](), list[int](), []
-    names = [each.name for each in records if each.closed <= number and each.name in looked]
-    for part, name in enumerate(names):
-        seen = looked[name]
-        own = np.flatnonzero(periods.place(seen.times) == number)
-        frames.append(seen.frame.iloc[own])
-        times.append(seen.times[own])
-        persons += [seen.persons[row] for row in own] if seen.persons is not None else []
-        owners += [part] * len(own)
-        places += seen.places[own].tolist()
-    kept = _last_of_each(persons, np.concatenate([np.empty(0), *times])) if persons else None
-    chosen = np.arange(len(owners)) if kept is None else kept
-    frame = pd.concat([pd.DataFrame(), *frames], ignore_index=True) if frames else pd.DataFrame()
-    whose, where = np.asarray(owners, dtype=np.intp)[chosen], np.asarray(places, dtype=np.intp)
-    digest = hashlib.sha256()
     parts = []
-    for part, name in enumerate(names):
-        own_rows = where[chosen][whose == part]
-        digest.update(f"{looked[name].digest}:{own_rows.tolist()}".encode())
-        parts.append((chunks[name], own_rows))
-    return PeriodRows(
-        frame=frame.iloc[chosen].reset_index(drop=True),
-        persons=[persons[row] for row in chosen] if persons else None,
-        # Rows stay in the order of chunks, and of rows within one.
-        parts=parts,
-        repeated=len(owners) - len(chosen),
-        digest=digest.hexdigest(),
-    )
+    for record in records:
+        if record.closed <= number and record.name in looked:
+            seen = looked[record.name]
+            parts.append(seen.part(np.flatnonzero(periods.place(seen.times) == number)))
+    if not parts:
+        return PeriodRows(None)
+    found = Looked.joined(parts)
+    if found.persons is None:
+        return PeriodRows(found)
+    kept = _last_of_each(found.persons, found.times)
+    return PeriodRows(found.part(kept), repeated=len(found.times) - len(kept))
 
 
 def _last_of_each(persons: Sequence[str], times: Array) -> NDArray[np.intp]:
     """Return the last row of every person and time, in order."""
     last = {key: row for row, key in enumerate(zip(persons, times.tolist(), strict=True))}
     return np.array(sorted(last.values()), dtype=np.intp)
+
+
+def has_zone(text: str) -> bool:
+    """Return whether a time is written with a zone.
+
+    Examples
+    --------
+    >>> has_zone("2026-01-31T12:00+09:00"), has_zone("2026-01-31 12:00Z"), has_zone("2026-01-31")
+    (True, True, False)
+    """
+    return ZONE.search(text) is not None
+
+
+def _zoned(times: pd.Series[Any]) -> bool:
+    if getattr(times.dtype, "tz", None) is not None:
+        return True
+    if times.dtype.kind in "biufM":
+        return False
+    return any(
+        has_zone(cell) if isinstance(cell, str) else getattr(cell, "tzinfo", None) is not None
+        for cell in times.tolist()
+    )
 
 
 def _times(frame: pd.DataFrame, name: str) -> Schema:

@@ -7,13 +7,17 @@ held of a chunk is read again when its period is asked: no copy of a private val
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.data.schema import ADDRESSES, DATABASES
-from cloakgp.privacy.person_ids import person_ids
+from cloakgp.privacy.entries import as_entries, is_missing, read_entry
+from cloakgp.privacy.person_ids import PersonIds
+from cloakgp.privacy.questions.classes import ClassLabel
 from cloakgp.utils.extras import extra
 
 if TYPE_CHECKING:
@@ -21,6 +25,46 @@ if TYPE_CHECKING:
 
     from cloakgp.data.formats import TableFormat
     from cloakgp.data.raw import RawRows
+
+
+@dataclass(frozen=True)
+class PrivateColumn:
+    """The private column, where it is asked for.
+
+    Attributes
+    ----------
+    name : str
+    raw : RawRows
+        How its cells are read, with the classes as files write them.
+    classes : tuple
+        As they were declared; empty where outputs are numbers.
+    """
+
+    name: str
+    raw: RawRows
+    classes: tuple[ClassLabel, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChunkRows:
+    """What one read of a chunk gave: all of it is of the same rows, in one order.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame of n rows
+        Raw public columns.
+    persons : PersonIds or None
+        Whose rows they are, where that was asked for.
+    private : array of shape (n,) or None
+        The private column, where it was asked for: to be handed to a fit and to nothing else.
+    """
+
+    frame: pd.DataFrame
+    persons: PersonIds | None
+    private: NDArray[Any] | None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("rows of a chunk may hold private outputs, and are not pickled")
 
 
 class Chunk(Protocol):
@@ -31,7 +75,8 @@ class Chunk(Protocol):
     name : str
         Public, and of no other chunk of the source.
     version : str
-        Public: another one tells that the rows may have changed.
+        Public: another one tells that the rows may have changed. Empty where they must not: rows
+        that come again are then compared with those that came first.
     """
 
     @property
@@ -42,14 +87,13 @@ class Chunk(Protocol):
     def version(self) -> str:
         """What tells a change."""
 
-    def public(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return raw public columns."""
+    def read(
+        self, names: Sequence[str], *, person: str = "", private: PrivateColumn | None = None
+    ) -> ChunkRows:
+        """Return raw public columns, whose rows they are, and the private column, by one read.
 
-    def persons(self, name: str) -> list[str]:
-        """Return whose rows they are."""
-
-    def private(self, output: str, *, raw: RawRows) -> NDArray[Any]:
-        """Return the private column, to be handed to a fit and to nothing else."""
+        Rows may be added or replaced at any time: parts of two reads may be of different rows.
+        """
 
 
 class Source(Protocol):
@@ -93,27 +137,38 @@ class TableChunk:
         """The time of the last change; the size would tell how long private cells are."""
         return str(self.path.stat().st_mtime_ns)
 
-    def public(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return raw public columns, as text where the file has text."""
+    def read(
+        self, names: Sequence[str], *, person: str = "", private: PrivateColumn | None = None
+    ) -> ChunkRows:
+        """Return columns of one read, public ones as text where the file has text."""
         with extra("tables"):
             import pandas as pd
-        from cloakgp.data.tables import read_public
+        from cloakgp.data.files import describe_change, file_state
+        from cloakgp.data.tables import read_people, read_public_rows
 
-        table = read_public(self.path, names=names, table_format=self._format)
-        return pd.DataFrame(table.frame(numeric=False))
-
-    def persons(self, name: str) -> list[str]:
-        """Return whose rows they are."""
-        from cloakgp.data.tables import read_person_ids
-
-        return read_person_ids(self.path, name=name, table_format=self._format)
-
-    def private(self, output: str, *, raw: RawRows) -> NDArray[Any]:
-        """Return the private column."""
-        from cloakgp.data.tables import read_people
-
-        people = read_people(self.path, raw=raw, output=output, table_format=self._format)
-        return people.private
+        before = file_state(self.path)
+        held = None
+        if private is None:
+            columns, persons = read_public_rows(
+                self.path, names=names, groups=person or None, table_format=self._format
+            )
+        else:
+            people = read_people(
+                self.path,
+                raw=private.raw,
+                output=private.name,
+                groups=person or None,
+                more=[name for name in names if name not in private.raw.schema.sources],
+                table_format=self._format,
+            )
+            columns, persons = people.columns, people.groups
+            held = _as_declared(people.private, private)
+        # A file that is written while it is read is old in one part and new in another. An answer
+        # of a database is of one moment.
+        if self._format is None and file_state(self.path) != before:
+            raise ValueError(describe_change(self.path))
+        frame = pd.DataFrame(columns.frame(numeric=False))
+        return ChunkRows(frame=frame[list(names)], persons=persons, private=held)
 
 
 class FrameChunk:
@@ -138,25 +193,60 @@ class FrameChunk:
     def __reduce__(self) -> NoReturn:
         raise TypeError("chunks hold private outputs, and are not pickled")
 
-    def public(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return raw public columns."""
-        self._check(names)
-        return self._frame[list(names)].reset_index(drop=True)
-
-    def persons(self, name: str) -> list[str]:
-        """Return whose rows they are."""
-        self._check([name])
-        return list(person_ids(self._frame[name].tolist(), rows=len(self._frame)))
-
-    def private(self, output: str, *, raw: RawRows) -> NDArray[Any]:  # noqa: ARG002
-        """Return the private column."""
-        self._check([output])
-        return self._frame[output].to_numpy()
-
-    def _check(self, names: Sequence[str]) -> None:
-        missing = [name for name in names if name not in self._frame.columns]
+    def read(
+        self, names: Sequence[str], *, person: str = "", private: PrivateColumn | None = None
+    ) -> ChunkRows:
+        """Return columns of the table."""
+        frame = self._frame
+        wanted = [*names, *([person] if person else []), *([private.name] if private else [])]
+        missing = [name for name in wanted if name not in frame.columns]
         if missing:
             raise ValueError(f"{self.name} has no column {', '.join(missing)}")
+        return ChunkRows(
+            frame=frame[list(names)].reset_index(drop=True),
+            persons=PersonIds.of(frame[person].tolist(), rows=len(frame)) if person else None,
+            private=None if private is None else _filled(frame[private.name], private),
+        )
+
+
+def _as_declared(texts: NDArray[Any], private: PrivateColumn) -> NDArray[Any]:
+    """Return the declared classes that cells of files stand for; numbers as they are."""
+    if not private.classes:
+        return texts
+    with extra("tables"):
+        import pyarrow as pa
+    from cloakgp.data.cells import label_places
+
+    places = label_places(pa.array(texts, pa.string()), private.classes, name=private.name)
+    declared = np.empty(len(private.classes), dtype=object)
+    declared[:] = private.classes
+    return np.asarray(declared[places.astype(np.intp)])
+
+
+def _filled(column: pd.Series[Any], private: PrivateColumn) -> NDArray[Any]:
+    """Return a private column of pandas with what a missing cell counts as, each on its own."""
+    from cloakgp.data.raw import REFUSE
+
+    given = private.raw.missing_output
+    if given == REFUSE:
+        if not private.classes and column.isna().any():
+            raise ValueError(
+                f"column {private.name!r} has empty cells: fill them, or say as which number they "
+                "count (missing_output): which they are is private, and not shown here"
+            )
+        return column.to_numpy()
+    stands: ClassLabel = read_entry(given)
+    if private.classes:
+        stands = private.classes[private.raw.classes.index(given)]
+    cells = as_entries(column.to_numpy(dtype=object))
+    gone = column.isna().to_numpy() | np.array(
+        [
+            isinstance(cell, str) and cell not in private.classes and is_missing(cell)
+            for cell in cells.tolist()
+        ],
+        dtype=bool,
+    )
+    return np.where(gone, np.array([stands], dtype=object), cells)
 
 
 class FolderSource:

@@ -25,12 +25,14 @@ from cloakgp.streams.marks import new_token
 from cloakgp.utils.files import PERSONAL, reserve_file
 from cloakgp.utils.locks import locked_folder
 
-VERSION = 1
+VERSION = 3
 STATE = "stream.json"
 
 Stage = Literal["open", "closed", "asking", "released", "lost", "empty"]
 """The stages of a period: *lost* is one for which noise was drawn, and no release was made."""
 SETTLED: tuple[Stage, ...] = ("released", "lost", "empty")
+# What a period can be as long as no account, and no draw, knows of it.
+UNASKED: tuple[Stage, ...] = ("open", "closed", "empty")
 
 
 class StreamStateError(ValueError):
@@ -50,10 +52,14 @@ class ChunkRecord:
         Of its public columns.
     closed : int
         How many periods had closed before it was read: rows of these came too late.
+    ids : str
+        What the ids of its persons are, the kind of `cloakgp.privacy.person_ids.PersonIds`.
     first, last : int
         Periods of its earliest and latest row.
-    late, before, beyond : int
-        Numbers of rows that are left out: too late, before the first period, after the last.
+    late : tuple of (int, int)
+        Periods for which rows came too late, and how many: they are left out.
+    before, beyond : int
+        Numbers of rows that are left out: before the first period, after the last.
     """
 
     name: str
@@ -61,9 +67,10 @@ class ChunkRecord:
     rows: int
     digest: str
     closed: int
+    ids: str
     first: int
     last: int
-    late: int = 0
+    late: tuple[tuple[int, int], ...] = ()
     before: int = 0
     beyond: int = 0
 
@@ -88,9 +95,8 @@ class PeriodRecord:
     digest : str
         Of the public columns of its rows.
     drawn : tuple of Cost
-        What noise was drawn for at most, noted before each draw.
-    attempt : int
-        From 0; the next one has a key of its own in a ledger.
+        What noise was drawn for at most, noted before each draw; of a release that a ledger kept,
+        or of a draw of which it alone knows, what it counts.
     release : str
         Name of the release's file.
     sha256 : str
@@ -106,7 +112,6 @@ class PeriodRecord:
     late: int = 0
     digest: str = ""
     drawn: tuple[Cost, ...] = ()
-    attempt: int = 0
     release: str = ""
     sha256: str = ""
 
@@ -161,6 +166,11 @@ class StreamState:
             declaration=declaration,
         )
 
+    @property
+    def unasked(self) -> bool:
+        """Whether nothing was drawn or reserved for any period, so that nothing goes on from it."""
+        return all(each.stage in UNASKED and not each.drawn for each in self.periods)
+
     def with_period(self, number: int, **changes: Any) -> StreamState:
         """Return a state with another record of a period."""
         periods = list(self.periods)
@@ -203,7 +213,10 @@ class StreamState:
                 return cls._read(found)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise StreamStateError(f"{STATE} is damaged: restore it from a copy") from None
-        raise StreamStateError(f"{STATE} was written by another version of this package")
+        raise StreamStateError(
+            f"{STATE} was written by another version of this package: go on with that one, or "
+            "begin another stream in another folder; people in both pay for both"
+        )
 
     @classmethod
     def _read(cls, found: Mapping[str, Any]) -> StreamState:
@@ -212,7 +225,7 @@ class StreamState:
                 **found,
                 "declaration": Declaration.from_dict(found["declaration"]),
                 "edges": tuple(map(float, found["edges"])),
-                "chunks": tuple(ChunkRecord(**each) for each in found["chunks"]),
+                "chunks": tuple(map(_chunk, found["chunks"])),
                 "periods": tuple(map(_period, found["periods"])),
             }
         )
@@ -338,6 +351,11 @@ def _persons(number: int) -> str:
 
 def _answers(number: int) -> str:
     return f"period-{number + 1:04d}.answers"
+
+
+def _chunk(found: Mapping[str, Any]) -> ChunkRecord:
+    late = tuple((int(number), int(rows)) for number, rows in found["late"])
+    return ChunkRecord(**{**found, "late": late})
 
 
 def _period(found: Mapping[str, Any]) -> PeriodRecord:

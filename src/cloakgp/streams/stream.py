@@ -15,7 +15,9 @@ Crashes
     each draw is on the disk before the draw, and its noisy answers are right after it, before
     anything is made of them. After a crash
 
-    * where nothing is noted, nothing was drawn: the period is asked as if never before;
+    * where nothing is noted, nothing was drawn from this folder: the period is asked as if never
+      before. What a ledger counts without a note was drawn from a copy of the folder: the release
+      that it keeps is taken, if it is of these rows, and without one the period is lost;
     * where its release is there, or an account kept it, that one is taken;
     * where the answers of all noted draws are there, the period is asked again with *these*
       answers, under the same charge, and what was not drawn yet is drawn: each question is answered
@@ -28,7 +30,9 @@ Crashes
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +41,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.base import clone
 
-from cloakgp.columns import Schema
+from cloakgp.columns import Schema, schema_to_text
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.quantiles import DPGPQuantileRegressor
 from cloakgp.estimators.regression import DPGPRegressor
@@ -45,38 +49,49 @@ from cloakgp.fitting.visits import extend
 from cloakgp.models.kernels.forgetting import ForgettingKernel
 from cloakgp.privacy.cohorts import OVERLAPPING, People
 from cloakgp.privacy.filters import Amount
-from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.person_ids import one_kind
+from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.privacy.spending import Cost, SpendingError, counted_by, keeper_in_force
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
-from cloakgp.streams.declaration import Declaration
+from cloakgp.release.measurement import tables_of
+from cloakgp.streams.declaration import PERIOD, Declaration, exact_text
 from cloakgp.streams.marks import mark_of
 from cloakgp.streams.noting import ClosedKeeper, Notes, NotingKeeper, OtherDrawError
 from cloakgp.streams.periods import Calendar, Periods, moment_of
 from cloakgp.streams.plan import Errors, StreamPlan, forecast_errors, total_of
-from cloakgp.streams.rows import Columns, Looked, PeriodRows, collect, look_at, record_of
-from cloakgp.streams.sources import Chunk, Source, source_of
+from cloakgp.streams.rows import (
+    Columns,
+    Looked,
+    PeriodRows,
+    collect,
+    declared_inputs,
+    has_zone,
+    look_at,
+    record_of,
+)
+from cloakgp.streams.scales import describe_constant, describe_far, find_constant, find_far
+from cloakgp.streams.sources import Chunk, PrivateColumn, Source, source_of
 from cloakgp.streams.state import (
+    ChunkRecord,
     PeriodRecord,
     StreamFolder,
     StreamState,
     StreamStateError,
     release_name,
 )
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cloakgp.ledger import Ledger
+    from cloakgp.ledger.accounts import KeyedCharge
 
 Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPClassifier
 # Fewer rows are not asked.
 LEAST_ROWS = 2
-# On which a plan forecasts errors.
-FORECAST_ROWS = 500
-# Stands for the number of a period in the name of an account.
-PERIOD = "{period}"
 
 
 class StreamWarning(UserWarning):
@@ -100,8 +115,9 @@ class Statement:
 class Stream:
     """A table that grows in time, asked once for each period of a declared horizon.
 
-    All of this is declared beforehand, public, and kept in the stream's folder: an attempt to go on
-    with another declaration is refused.
+    All of this is declared beforehand, public, and kept in the stream's folder. Until noise is
+    drawn for the first period, another declaration replaces it, and all is read anew; then an
+    attempt to go on with another one is refused.
 
     Parameters
     ----------
@@ -116,7 +132,7 @@ class Stream:
     output, time : str
         Names of the private column, and of the public one that says when: numbers or dates.
     origin : str or number
-        The start of the first period.
+        The start of the first period; in universal time where times have a zone, unless it has one.
     length : float, "month" or "year"
         Of each period, in units of the time, which are days for dates.
     horizon : int
@@ -144,15 +160,17 @@ class Stream:
     missing_output : str
         "refuse", or what a missing private cell counts as.
     ledger : Ledger, optional
-        Counts each period in ``account``, and keeps each release until it is in its file.
+        Counts each period in ``account``, and keeps each release until it is in its file. A stream
+        that was begun with one goes on with it.
     account : str
-        With "{period}" in it, an account for each period, opened with its budget if there is none.
+        With "{period}" in it, which goes with disjoint people, an account for each period, opened
+        with its budget if there is none.
     statement : Statement, optional
 
     Raises
     ------
     ValueError
-        If the declaration makes no sense, or differs from that of the folder.
+        If the declaration makes no sense, or differs from that by which a period was asked.
 
     Examples
     --------
@@ -217,9 +235,12 @@ class Stream:
                 "which rows are there is fixed by public columns: missing_output is 'refuse', or "
                 "what a missing cell counts as"
             )
-        if bool(account) != (ledger is not None):
-            raise ValueError("ledger and account go together")
-        self.declaration = Declaration(
+        from cloakgp.data.raw import check_missing_output
+
+        self.model = clone(model)
+        schema = model.schema if schema is None else schema
+        check_missing_output(missing_output, classes=self._written_classes)
+        declared = Declaration(
             output=output,
             inputs=tuple(inputs),
             time=time,
@@ -233,16 +254,25 @@ class Stream:
             delta=float(model.delta),
             forgetting=None if forgetting is None else float(forgetting),
             lasting=float(lasting),
-            model=repr(clone(model).set_params(schema=None)),
+            model=exact_text(clone(model).set_params(schema=None)),
+            schema="",
+            missing_output=missing_output,
+            ledger="" if ledger is None else ledger.id,
+            account=account,
+        )
+        # Refuses what is no input, before anything is read.
+        self._schema = declared_inputs(schema, declared)
+        self.declaration = replace(
+            declared, schema="" if self._schema is None else schema_to_text(self._schema)
         )
         self.folder = StreamFolder(folder)
-        self.model = clone(model)
         self.source = source_of(source, query=query)
-        self._schema = model.schema if schema is None else schema
-        self._missing_output = missing_output
-        self._ledger, self._account = ledger, account
+        self._ledger = ledger
+        # Names of chunks that were compared with what was read of them before.
+        self._compared = set[str]()
+        self._told_of_zones = False
         self._statement = statement or Statement()
-        known = self.folder.load()
+        known = self._begun()
         if known is not None:
             self.declaration.check_kept(known.declaration)
 
@@ -255,12 +285,22 @@ class Stream:
     @property
     def state(self) -> StreamState:
         """What the folder says; that of a stream of which nothing was read, if it is empty."""
-        return self.folder.load() or StreamState.begin(self.declaration)
+        return self._begun() or StreamState.begin(self.declaration)
 
     @property
     def periods(self) -> tuple[PeriodRecord, ...]:
         """What has become of each period; none before the first chunk."""
         return self.state.periods
+
+    @property
+    def rows_before(self) -> int:
+        """How many rows that were read lie before the first period: they are left out."""
+        return sum(each.before for each in self.state.chunks)
+
+    @property
+    def rows_after(self) -> int:
+        """How many rows that were read lie after the last period: they are left out."""
+        return sum(each.beyond for each in self.state.chunks)
 
     @property
     def release(self) -> Release | None:
@@ -314,7 +354,7 @@ class Stream:
                 "on with a charge whose process died"
             )
         with self.folder.locked():
-            state = self.folder.load()
+            state = self._begun()
             if state is None:
                 state = StreamState.begin(self.declaration)
                 self.folder.save(state)
@@ -336,11 +376,12 @@ class Stream:
                 each for each in state.periods if each.settled and each.number not in before
             )
 
+    @forget_on_failure
     def plan(self) -> StreamPlan:
         """Plan the stream from public columns: its cost and expected errors; nothing is spent.
 
-        Errors are forecast of a regression whose rows are held, from the first rows that are there,
-        as if those of every period had the same inputs.
+        Errors are forecast of a regression whose rows are held, as if every period had the rows
+        that are there of the first one so far. Of many rows a few places stand for all.
 
         Returns
         -------
@@ -363,39 +404,63 @@ class Stream:
 
     def _errors(self) -> Errors | None:
         """Return the expected errors, None where nothing is forecast."""
-        first = next(iter(self.source.chunks()), None)
-        if first is None or not isinstance(self.model, DPGPRegressor):
+        if not isinstance(self.model, DPGPRegressor):
             return None
-        columns = Columns.of(first, self.declaration, schema=self._schema)
-        looked = look_at(first, columns, self.declaration)
-        periods = self._declared_periods(columns)
-        place = periods.place(looked.times)
-        inside = (place >= 0) & (place < periods.horizon)
-        if not inside.any():
+        columns: Columns | None = None
+        looked: dict[str, Looked] = {}
+        records = []
+        number = self.declaration.horizon
+        for chunk in self.source.chunks():
+            if columns is None:
+                columns = Columns.of(chunk, self.declaration, schema=self._schema)
+                periods = self._declared_periods(columns)
+            found = look_at(chunk, columns, self.declaration)
+            self._tell_of_zones(found)
+            place = periods.place(found.times)
+            inside = place[(place >= 0) & (place < periods.horizon)]
+            number = min(number, int(inside.min(initial=periods.horizon)))
+            looked[chunk.name] = found
+            records.append(record_of(chunk, found, periods=periods, closed=0, version=""))
+        if columns is None or number == periods.horizon:
             return None
-        own = np.flatnonzero(inside & (place == place[inside].min()))[:FORECAST_ROWS]
-        frame = looked.frame.iloc[own].reset_index(drop=True)
-        X = columns.inputs.encode(frame).X
-        if len(X) < LEAST_ROWS:
+        rows = collect(number, looked=looked, records=records, periods=periods).looked
+        if rows is None or len(rows.times) < LEAST_ROWS:
             return None
-        model = self._first(columns, frame)
+        if constant := self._constant(columns.inputs, rows.X):
+            told = describe_constant(constant, period=number)
+            warnings.warn(f"{told}, unless further rows of it vary", StreamWarning, stacklevel=4)
+        if self.model.plan_fit(rows.X.shape, queries=None).by_passes:
+            return None
+        model = self._first(columns, rows.X)
         if not isinstance(model, DPGPRegressor) or model.likelihood != "normal":
             return None
         model.set_params(schema=None)
         step = None
         if self.declaration.forgetting is not None:
-            step = np.zeros(X.shape[1])
+            step = np.zeros(rows.X.shape[1])
             step[-1] = float(np.mean(np.diff(periods.edges)))
         return forecast_errors(
             model,
-            X,
+            rows.X,
             horizon=periods.horizon,
             people=self.declaration.people,
             step=step,
-            groups=None if looked.persons is None else [looked.persons[row] for row in own],
+            groups=rows.persons,
         )
 
     # What is there.
+
+    def _begun(self) -> StreamState | None:
+        """Return what the folder says; None if it is empty, or may begin anew.
+
+        It may as long as nothing was asked: what was declared otherwise is then replaced, but for
+        where it is counted. The new state has an id of its own, by which no account knows another.
+        """
+        known = self.folder.load()
+        if known is None or known.declaration == self.declaration:
+            return known
+        anew = known.unasked and self.declaration.counted_as(known.declaration)
+        return None if anew else known
 
     def _latest(self, state: StreamState) -> Release | None:
         released = [each for each in state.periods if each.stage == "released"]
@@ -440,28 +505,31 @@ class Stream:
             columns = Columns.from_texts(state.schema, state.times)
             periods = Periods(state.edges, self.declaration.lateness)
             known, version = state.chunk(chunk.name), chunk.version
-            if known is not None and known.version == version and not self.source.grows:
+            if known is not None and self._stands(known, version):
                 continue
             looked = look_at(chunk, columns, self.declaration)
+            self._tell_of_zones(looked)
+            looked = replace(looked, ids=self._checked_ids(state, chunk.name, looked))
+            self._compared.add(chunk.name)
+            closed = sum(each.stage != "open" for each in state.periods)
+            if known is not None:
+                closed = known.closed
             if known is not None and not self.source.grows:
                 if looked.digest == known.digest:
                     # It was written again, and its public columns are what they were.
-                    state = state.with_chunk(replace(known, version=version))
+                    state = state.with_chunk(replace(known, version=version, ids=looked.ids))
                     self.folder.save(state)
                     continue
-                _check_change(state, known.name)
-            closed = sum(each.stage != "open" for each in state.periods)
-            record, late = record_of(
-                chunk,
-                looked,
-                periods=periods,
-                closed=closed if known is None else known.closed,
-                version=version,
-            )
-            state = self._with_late(state.with_chunk(record), late, looked, periods)
+                _check_change(state, known)
+                # Rows of a period that closed meanwhile, and was not asked, are still taken.
+                asked = sum(each.settled or bool(each.drawn) for each in state.periods)
+                closed = max(closed, asked)
+            record = record_of(chunk, looked, periods=periods, closed=closed, version=version)
+            state = self._with_late(state.with_chunk(record), looked, periods)
             if now is None and len(looked.times):
                 latest = float(looked.times.max())
-                state = self._at(state, max(latest, state.clock or latest), periods)
+                clock = latest if state.clock is None else max(latest, state.clock)
+                state = self._at(state, clock, periods)
             self.folder.save(state)
         if now is not None and state.edges:
             columns = Columns.from_texts(state.schema, state.times)
@@ -474,6 +542,46 @@ class Stream:
             state = self._at(state, clock, Periods(state.edges, self.declaration.lateness))
             self.folder.save(state)
         return state
+
+    def _tell_of_zones(self, looked: Looked) -> None:
+        """Say, once, in which time periods are, where times have a zone and the origin has none."""
+        if looked.zoned and not self._told_of_zones and not has_zone(self.declaration.origin):
+            self._told_of_zones = True
+            warnings.warn(
+                f"times in {self.declaration.time!r} have a zone, and are turned into universal "
+                f"time, in which the first period begins at {self.declaration.origin}. If that is "
+                "meant in another, write the origin with its zone, or times without one",
+                StreamWarning,
+                stacklevel=5,
+            )
+
+    def _checked_ids(self, state: StreamState, name: str, looked: Looked) -> str:
+        """Return what ids of a chunk are, and were before; refuse those that split a person.
+
+        Raises
+        ------
+        ValueError
+            If they are text and those of another chunk whole numbers, or the other way round.
+        """
+        try:
+            one_kind(
+                {each.name: each.ids for each in state.chunks if each.name != name}
+                | {name: looked.ids}
+            )
+            known = state.chunk(name)
+            earlier = "" if known is None else known.ids
+            return one_kind({f"{name}, as it was read before,": earlier, name: looked.ids})
+        except ValueError as error:
+            raise ValueError(
+                f"{self.declaration.person!r} is not written in one way in all tables: {error}"
+            ) from None
+
+    def _stands(self, known: ChunkRecord, version: str) -> bool:
+        """Return whether a chunk is as it was read, so that it is not read again."""
+        if self.source.grows or known.version != version:
+            return False
+        # Where no version tells a change, rows are compared, once.
+        return bool(version) or known.name in self._compared
 
     def _begin(self, state: StreamState, chunk: Chunk) -> StreamState:
         columns = Columns.of(chunk, self.declaration, schema=self._schema)
@@ -503,9 +611,7 @@ class Stream:
             lateness=self.declaration.lateness,
         )
 
-    def _with_late(
-        self, state: StreamState, late: Any, looked: Looked, periods: Periods
-    ) -> StreamState:
+    def _with_late(self, state: StreamState, looked: Looked, periods: Periods) -> StreamState:
         """Count rows that came too late, by their period."""
         if self.source.grows:
             # All rows are there at once: what is more than was asked came later.
@@ -518,9 +624,11 @@ class Stream:
                     more = max(int(there[each.number]) - each.rows - each.repeated, 0)
                     state = state.with_period(each.number, late=more)
             return state
-        for number in np.flatnonzero(late).tolist():
-            before = state.periods[number].late
-            state = state.with_period(number, late=before + int(late[number]))
+        counted = Counter[int]()
+        for chunk in state.chunks:
+            counted.update(dict(chunk.late))
+        for number, late in counted.items():
+            state = state.with_period(number, late=late)
         return state
 
     def _at(self, state: StreamState, clock: float, periods: Periods) -> StreamState:
@@ -535,6 +643,7 @@ class Stream:
     def _ask(self, state: StreamState, number: int) -> StreamState:
         """Ask a closed period, and write the release."""
         rows = self._rows(state, number)
+        looked = rows.looked
         period = state.periods[number]
         if period.digest and period.digest != rows.digest:
             if period.drawn:
@@ -548,27 +657,35 @@ class Stream:
         state = state.with_period(
             number, rows=rows.count, repeated=rows.repeated, digest=rows.digest
         )
-        if rows.count < LEAST_ROWS:
+        if looked is None or rows.count < LEAST_ROWS:
             state = state.with_period(number, stage="empty")
             self.folder.save(state)
             return state
-        marks = [mark_of(person, key=state.key) for person in rows.persons or ()]
+        marks = [mark_of(person, key=state.key) for person in looked.persons or ()]
         self._check_apart(state, number, marks)
+        path = self.folder.path / release_name(number)
+        if path.exists():
+            raise StreamStateError(_in_the_way(path))
         # The release from which it goes on is opened before anything is reserved.
         known = self._latest(state)
+        self._check_scales(state, number, looked, known=known)
+        charge = self._check_unnoted(state, number)
         self.folder.save(state)
+        # After it is known whose rows a ledger has asked, and before anybody is asked here.
         if marks:
             self.folder.keep_persons(number, marks)
+        if charge is not None:
+            return self._taken(state, number, charge)
         asking = [state.with_period(number, stage="asking")]
         self.folder.save(asking[0])
 
-        def note(cost: Cost) -> None:
-            drawn = (*asking[0].periods[number].drawn, cost)
+        def set_drawn(drawn: tuple[Cost, ...]) -> None:
             asking[0] = asking[0].with_period(number, drawn=drawn)
             self.folder.save(asking[0])
 
         notes = Notes(
-            note=note,
+            note=lambda cost: set_drawn((*asking[0].periods[number].drawn, cost)),
+            forget=lambda: set_drawn(asking[0].periods[number].drawn[:-1]),
             keep=lambda answers: self.folder.keep_answers(number, answers),
             costs=period.drawn,
             answers=self.folder.answers(number) if period.drawn else [],
@@ -577,14 +694,24 @@ class Stream:
 
         def make() -> Release:
             with counted_by(NotingKeeper(notes=notes, inner=keeper or keeper_in_force())):
-                made = self._fit(state, known, rows, marks)
+                made = self._fit(asking[0], number, known, marks)
             return self._stated(made)
 
         try:
             made = make() if keeper is not None else self._publish(state, number, make)
         except OtherDrawError as error:
             return self._lose(asking[0], number, because=str(error))
-        return self._keep(asking[0], number, made.to_bytes())
+        except BaseException:
+            # Where nothing was drawn, the period is as it was, and may be declared otherwise.
+            if not asking[0].periods[number].drawn:
+                self.folder.save(asking[0].with_period(number, stage="closed"))
+            raise
+        found = asking[0]
+        charge = None if found.periods[number].drawn else self._charge_of(found, number)
+        if charge is not None:
+            # Another copy of the folder was faster, and the ledger gave its release.
+            found = found.with_period(number, drawn=charge.amount.costs)
+        return self._keep(found, number, made.to_bytes())
 
     def _lose(self, state: StreamState, number: int, *, because: str) -> StreamState:
         """Leave out a period for which noise was drawn."""
@@ -601,19 +728,22 @@ class Stream:
 
     def _keep(self, state: StreamState, number: int, content: bytes) -> StreamState:
         """Write a release to its file, and note that it is there."""
+        # Noted before there is a file: after a crash another one of this name is told from it.
+        state = state.with_period(number, sha256=hashlib.sha256(content).hexdigest())
+        self.folder.save(state)
         name = self.folder.keep_release(number, content)
-        state = state.with_period(
-            number,
-            stage="released",
-            release=name,
-            sha256=hashlib.sha256(content).hexdigest(),
-        )
+        state = state.with_period(number, stage="released", release=name)
         self.folder.save(state)
         self.folder.drop_answers(number)
         return state
 
-    def _rows(self, state: StreamState, number: int) -> PeriodRows:
-        """Return the rows of a period, after checking that chunks are as they were read."""
+    def _rows(
+        self, state: StreamState, number: int, *, private: PrivateColumn | None = None
+    ) -> PeriodRows:
+        """Return the rows of a period, after checking that chunks are as they were read.
+
+        With their private column, if that is asked for, of the same reads.
+        """
         columns = Columns.from_texts(state.schema, state.times)
         present = {each.name: each for each in self.source.chunks()}
         looked = {}
@@ -624,16 +754,16 @@ class Stream:
                 raise StreamStateError(
                     f"{record.name} holds rows of period {number + 1}, and is gone: put it back"
                 )
-            found = look_at(present[record.name], columns, self.declaration)
+            found = look_at(present[record.name], columns, self.declaration, private=private)
             if found.digest != record.digest and not self.source.grows:
                 raise StreamStateError(
                     f"{record.name} has other rows than when it was read: put back the first ones"
                 )
+            self._checked_ids(state, record.name, found)
             looked[record.name] = found
         return collect(
             number,
             looked=looked,
-            chunks=present,
             records=state.chunks,
             periods=Periods(state.edges, self.declaration.lateness),
         )
@@ -654,51 +784,100 @@ class Stream:
                     "Leave their rows out, or declare another stream with people='overlapping'"
                 )
 
-    def _private(self, rows: PeriodRows, schema: Schema) -> Any:
-        """Return the private outputs of rows."""
+    def _check_scales(
+        self, state: StreamState, number: int, looked: Looked, *, known: Release | None
+    ) -> None:
+        """Refuse inputs without a scale by the first period; tell of far ones, and new levels."""
+        schema = Columns.from_texts(state.schema, state.times).inputs
+        for unseen in schema.encode(looked.frame).unseen:
+            warnings.warn(f"period {number + 1}: {unseen}", StreamWarning, stacklevel=5)
+        if known is None:
+            if constant := self._constant(schema, looked.X):
+                told = describe_constant(constant, period=number)
+                raise ValueError(f"{told}. Nothing was drawn")
+            return
+        (first, *_) = tables_of(known.measurements).values()
+        if far := self._scaled(find_far(schema, looked.X, first.ranges)):
+            warnings.warn(describe_far(far, period=number), StreamWarning, stacklevel=5)
+
+    def _constant(self, schema: Schema, X: Array) -> list[str]:
+        """Return the names of inputs that the rows of the first period leave without a scale."""
+        return self._scaled(find_constant(schema, X))
+
+    def _scaled(self, names: Sequence[str]) -> list[str]:
+        """Return the names of inputs of which the first period sets the scale.
+
+        The time has one of its own, and a declared kernel has all of them.
+        """
+        declared = self.model.kernel is not None
+        return [] if declared else [name for name in names if name != self.declaration.time]
+
+    def _asked(self, state: StreamState, number: int) -> Looked:
+        """Return the rows of a period with their outputs, by one read of each chunk.
+
+        Raises
+        ------
+        StreamStateError
+            If they are not those that were looked at, and to which what is asked belongs.
+        """
         from cloakgp.data.raw import RawRows
 
-        raw = RawRows.by_schema(
-            schema, missing_output=self._missing_output, classes=self._class_names()
+        schema = Columns.from_texts(state.schema, state.times).inputs
+        private = PrivateColumn(
+            name=self.declaration.output,
+            raw=replace(
+                RawRows.by_schema(
+                    schema,
+                    missing_output=self.declaration.missing_output,
+                    classes=self._written_classes,
+                ),
+                fixed=True,
+            ),
+            classes=self._classes,
         )
-        parts = [
-            chunk.private(self.declaration.output, raw=raw)[places]
-            for chunk, places in rows.parts
-            if len(places)
-        ]
-        return np.concatenate(parts)
+        rows = self._rows(state, number, private=private)
+        if rows.looked is None or rows.digest != state.periods[number].digest:
+            raise StreamStateError(
+                f"rows of period {number + 1} were added or changed, or came in another order, "
+                "while they were read: nothing more was drawn. Run it again; name an order in the "
+                "query of a database (ORDER BY)"
+            )
+        return rows.looked
 
-    def _class_names(self) -> tuple[str, ...]:
-        """Return the classes as files write them, none of numbers."""
+    @property
+    def _classes(self) -> tuple[ClassLabel, ...]:
+        """The classes, none of numbers."""
         if not isinstance(self.model, DPGPClassifier):
             return ()
-        return tuple(map(str, Classes.checked(self.model.classes).labels))
+        return Classes.checked(self.model.classes).labels
+
+    @property
+    def _written_classes(self) -> tuple[str, ...]:
+        """The classes as files write them."""
+        from cloakgp.data.cells import as_written
+
+        return tuple(map(as_written, self._classes))
 
     def _fit(
-        self,
-        state: StreamState,
-        known: Release | None,
-        rows: PeriodRows,
-        marks: Sequence[str],
+        self, state: StreamState, number: int, known: Release | None, marks: Sequence[str]
     ) -> Release:
         """Ask the rows of a period, given a release or for the first time."""
         columns = Columns.from_texts(state.schema, state.times)
-        schema, groups = columns.inputs, list(marks) or None
-        private = self._private(rows, schema)
+        rows, groups = self._asked(state, number), list(marks) or None
         if known is None:
             with extra("tables"):
                 import pandas as pd
-            model = self._first(columns, rows.frame)
+            model = self._first(columns, rows.X)
             kind = object if isinstance(model, DPGPClassifier) else None
-            outputs = pd.Series(private, name=self.declaration.output, dtype=kind)
+            outputs = pd.Series(rows.private, name=self.declaration.output, dtype=kind)
             made: Release = model.fit(rows.frame, outputs, groups=groups).release_
             return made
         asked = [each.number for each in state.periods if each.stage == "released"]
         ids = [self.folder.persons(number) for number in asked if marks] + [list(marks)]
         return extend(
             known,
-            schema.encode(rows.frame).X,
-            private,
+            rows.X,
+            rows.private,
             people=self.declaration.people,
             ids=ids if marks else None,
             epsilon=self.declaration.epsilon,
@@ -707,13 +886,12 @@ class Stream:
             groups=groups,
         )
 
-    def _first(self, columns: Columns, frame: pd.DataFrame) -> Estimator:
+    def _first(self, columns: Columns, X: Array) -> Estimator:
         """Return the estimator that asks the first period."""
         model: Estimator = clone(self.model).set_params(schema=columns.inputs)
         length = self.declaration.forgetting
         if length is None:
             return model
-        X = columns.inputs.encode(frame).X
         how = model.plan_fit(X.shape, queries=None)
         if how.by_passes or how.inducing is not None:
             raise ValueError(
@@ -748,9 +926,10 @@ class Stream:
     def _account_of(self, number: int) -> Any:
         """Return the account of a period; one of its own is opened with its budget."""
         assert self._ledger is not None
-        name = self._account.replace(PERIOD, str(number + 1))
+        account = self.declaration.account
+        name = account.replace(PERIOD, str(number + 1))
         standings = {each.name for each in self._ledger.standings()}
-        if PERIOD in self._account and name not in standings:
+        if PERIOD in account and name not in standings:
             self._ledger.open_account(
                 name,
                 epsilon=self.declaration.epsilon,
@@ -764,9 +943,73 @@ class Stream:
             return make()
         resume = bool(state.periods[number].drawn)
         made: Release = self._account_of(number).publish(
-            make, key=_key(state, number), resume=resume
+            make, key=_key(state, number), choices=self._choices(state, number), resume=resume
         )
         return made
+
+    def _choices(self, state: StreamState, number: int) -> str:
+        """Return the public choices of a period's release: its rows, and what was declared."""
+        rows = state.periods[number].digest
+        return json.dumps({"rows": rows, "declaration": self.declaration.to_dict()}, sort_keys=True)
+
+    def _charge_of(self, state: StreamState, number: int) -> KeyedCharge | None:
+        """Return the charge of a period in the ledger; None if there is no ledger, or no charge.
+
+        Raises
+        ------
+        StreamStateError
+            If it is of other rows, or of what was declared otherwise.
+        """
+        if self._ledger is None:
+            return None
+        from cloakgp.ledger.errors import OtherChoicesError
+
+        account = self._account_of(number)
+        try:
+            found: KeyedCharge | None = account.find(
+                _key(state, number), choices=self._choices(state, number)
+            )
+        except OtherChoicesError:
+            raise StreamStateError(
+                f"period {number + 1} was asked of other rows, as the ledger knows and this folder "
+                "does not: it is a copy from before. Put back the rows of then, for whose people "
+                "that counts: nothing more was drawn"
+            ) from None
+        return found
+
+    def _check_unnoted(self, state: StreamState, number: int) -> KeyedCharge | None:
+        """Return a charge in which noise was drawn for a period of which there is no note here.
+
+        Every draw is noted before it is reserved, so that another copy of this folder made it. A
+        charge in which nothing was drawn is voided: its process died, or will draw nothing.
+        """
+        charge = None if state.periods[number].drawn else self._charge_of(state, number)
+        if charge is None or charge.drawn or charge.kept:
+            return charge
+        if charge.open:
+            assert self._ledger is not None
+            self._ledger.void(charge.number, reason="its process died before any noise was drawn")
+        return None
+
+    def _taken(self, state: StreamState, number: int, charge: KeyedCharge) -> StreamState:
+        """Take the release that the ledger kept of a period, which was asked elsewhere; or lose it.
+
+        Its people were asked either way, and what the ledger counts is noted for them.
+        """
+        state = state.with_period(number, stage="asking", drawn=charge.amount.costs)
+        self.folder.save(state)
+        if charge.kept:
+            return self._keep_kept(state, number)
+        return self._lose(
+            state, number, because="this folder is a copy that knows no answers of it"
+        )
+
+    def _keep_kept(self, state: StreamState, number: int) -> StreamState:
+        """Write the release that the ledger kept to its file."""
+        kept = self._account_of(number).publish(
+            _never, key=_key(state, number), choices=self._choices(state, number)
+        )
+        return self._keep(state, number, kept.to_bytes())
 
     def _closed(self, state: StreamState, number: int) -> ClosedKeeper | None:
         """Return a keeper that draws nothing, if an account has closed what was drawn before."""
@@ -786,36 +1029,34 @@ class Stream:
         number = period.number
         path = self.folder.path / release_name(number)
         if path.exists():
-            content = path.read_bytes()
-            Release.load(path)
+            if hashlib.sha256(path.read_bytes()).hexdigest() != period.sha256:
+                raise StreamStateError(_in_the_way(path))
             self.folder.drop_answers(number)
-            return state.with_period(
-                number,
-                stage="released",
-                release=path.name,
-                sha256=hashlib.sha256(content).hexdigest(),
-            )
-        attempt = period.attempt
-        if self._ledger is not None:
-            account, key = self._account_of(number), _key(state, number)
-            charge = account.find(key)
-            if charge is not None and charge.kept:
-                kept = account.publish(_never, key=key)
-                return self._keep(state, number, kept.to_bytes())
-            if charge is not None and not period.drawn:
-                if charge.open:
-                    # Every draw is noted before it is made, and none is.
-                    self._ledger.void(
-                        charge.number,
-                        reason="its process died before any noise was drawn",
-                        although_drawn=charge.drawn,
-                    )
-                else:
-                    attempt += 1
-        if len(self.folder.answers(number)) == len(period.drawn):
+            return state.with_period(number, stage="released", release=path.name)
+        charge = self._charge_of(state, number) if period.drawn else None
+        noted = len(period.drawn)
+        answers = len(self.folder.answers(number))
+        if charge is not None:
+            if charge.kept:
+                return self._keep_kept(state, number)
+            if charge.draws > noted:
+                state = state.with_period(number, drawn=charge.amount.costs)
+                return self._lose(state, number, because="another copy of this folder drew more")
+            if charge.open and charge.draws == answers == noted - 1:
+                # The last was noted, and not reserved: it was not drawn.
+                noted = answers
+                state = state.with_period(number, drawn=period.drawn[:noted])
+        if answers == noted:
             # Nothing was drawn, or all that was is there.
-            return state.with_period(number, stage="closed", attempt=attempt)
+            return state.with_period(number, stage="closed")
         return self._lose(state, number, because="its answers are not there")
+
+
+def _in_the_way(path: Path) -> str:
+    return (
+        f"{path} was not made by this stream, and is where its release will be: nothing more was "
+        "drawn. Move that file, and run it again"
+    )
 
 
 def _never() -> Release:
@@ -824,21 +1065,23 @@ def _never() -> Release:
 
 def _key(state: StreamState, number: int) -> str:
     """Return the name of a period's release in a ledger."""
-    attempt = state.periods[number].attempt
-    again = f", attempt {attempt + 1}" if attempt else ""
-    return f"stream {state.id}, period {number + 1}{again}"
+    return f"stream {state.id}, period {number + 1}"
 
 
-def _check_change(state: StreamState, name: str) -> None:
+def _check_change(state: StreamState, record: ChunkRecord) -> None:
     """Refuse a chunk that changed after rows of it were asked; tell of others.
 
     Raises
     ------
     StreamStateError
     """
-    record = state.chunk(name)
-    assert record is not None
-    touched = state.periods[max(record.first, 0) : record.last + 1]
+    name = record.name
+    if not record.version:
+        raise StreamStateError(
+            f"{name} has other rows than when it was read: in every run the tables come again from "
+            "the first, and new ones after them"
+        )
+    touched = state.periods[max(record.first, record.closed, 0) : record.last + 1]
     if any(each.drawn for each in touched):
         raise StreamStateError(
             f"{name} has changed since its rows were asked: put back the first ones, and new rows "

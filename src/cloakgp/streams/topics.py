@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.extras import extra
 
 if TYPE_CHECKING:
@@ -86,12 +87,22 @@ def read_topic(
     """
     with extra("tables"):
         import pandas as pd
+    while rows := _next_rows(consumer, messages=messages, patience=patience):
+        yield pd.DataFrame(rows)
+        # What the consumer raises next does not find them here.
+        del rows
+
+
+@forget_on_failure
+def _next_rows(consumer: Consumer, *, messages: int, patience: float) -> list[dict[str, Any]]:
+    """Return the rows of the next table, none if it is incomplete."""
     rows: list[dict[str, Any]] = []
-    while found := consumer.consume(messages - len(rows), patience):
+    while len(rows) < messages:
+        found = consumer.consume(messages - len(rows), patience)
+        if not found:
+            return []
         rows += map(_row, found)
-        if len(rows) == messages:
-            yield pd.DataFrame(rows)
-            rows = []
+    return rows
 
 
 def _row(message: Message) -> dict[str, Any]:
