@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from cloakgp.columns import Category, Number, Schema, infer_schema
-from cloakgp.columns.remarks import remarks_on
+from cloakgp.columns.remarks import remark_on_bounds, remarks_on
 
 COUNT = 400
 
@@ -103,3 +104,17 @@ def test_ids_that_repeat_are_told_to_be_persons_perhaps():
     table = {"patient_id": [number // 2 for number in range(COUNT)]}
     (told,) = remarks_on(infer_schema(table, ["patient_id"]), table)["patient_id"]
     assert told.startswith("200 different values in 400 rows: some of them repeat")
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("yes", "no"), ("1", "0"), ("a", "b")])
+def test_answers_of_two_words_are_no_ids_of_persons(words):
+    """Of a column member, which may name persons by its name."""
+    table = {"member": list(words) * 20}
+    assert remarks_on(infer_schema(table, ["member"]), table) == {}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"), [((0, 1), True), ((0.0, 1.0), True), ((0, 2), False), ((-1, 1), False)]
+)
+def test_bounds_of_zero_and_one_may_be_those_of_classes(bounds, told):
+    assert ("--classes 0,1" in remark_on_bounds(*bounds)) == told

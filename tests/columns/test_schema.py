@@ -121,6 +121,10 @@ INFERRED = {
     "numbers, and a code in many cells": ([*map(str, range(90)), *3 * ["none"]], Number),
     "words for truth": (["Yes", "no", "yes"], Boolean),
     "truths": ([True, False, True], Boolean),
+    "truths as pandas writes them": (["True", "False", "", "TRUE"], Boolean),
+    "one truth alone": (["True", "True"], Boolean),
+    "truths and numbers": (["True", "0", "1"], Number),
+    "zeros and ones": (["0", "1", "1"], Number),
     "text": (["a", "b", "a"], Category),
     "German dates": (["03.02.2020", "28.02.2020"], Date),
     "months in words": (["1960 Jan", "1960 Feb", "1961 Jan"], Date),
@@ -200,6 +204,18 @@ def test_all_problems_are_in_one_report():
     assert "'age' is empty in row 3" in told
     assert "'when' is not a date or time as 2024-09-05 in row 2" in told
     assert "soon" not in told
+    # Whoever shows it shows a line: an end of one in a name of a column is none of this report's.
+    assert "\n" not in told
+
+
+def test_a_truth_may_be_written_as_a_number_and_another_cell_is_told_what_is_read():
+    """As tools write truths that make one or zero of them; the same from a file and a frame."""
+    for cells in ([True, False], ["True", "False"]):
+        made = infer_schema({"flag": cells}, ["flag"])
+        for new in ([1, 0], [1.0, 0.0], ["1", "0"], ["true", "FALSE"], [True, False]):
+            np.testing.assert_array_equal(made.encode({"flag": new}).X.ravel(), [1.0, 0.0])
+        with pytest.raises(ValueError, match=r"\(true, 1 for yes; false, 0 for no\) in row 2"):
+            made.encode({"flag": ["1", "2"]})
 
 
 @given(st.lists(CELLS, min_size=1, max_size=8), st.lists(CELLS, min_size=1, max_size=8))
@@ -251,6 +267,12 @@ def test_a_schema_of_which_nothing_is_used_says_which_columns_were_taken_for_ids
     many = tuple(Number(f"x{number}") for number in range(10_001))
     with pytest.raises(ValueError, match="10,000 columns at most, not 10,001"):
         Schema(many).validate()
+
+
+def test_names_and_levels_that_files_cannot_hold_are_refused():
+    for columns in ((Number("\ud800"),), (Category("job", levels=("cook", "\ud800")),)):
+        with pytest.raises(ValueError, match="half of a character"):
+            Schema(columns).validate()
 
 
 def test_dates_without_signs_are_days_whatever_holds_them():

@@ -226,6 +226,12 @@ def test_shapes_and_types_are_checked(X, outputs, advice):
         ArrayRows(X, outputs)
 
 
+@pytest.mark.parametrize("given", [{"input_names": ["\ud800"]}, {"output_name": "\ud800"}])
+def test_names_that_files_cannot_hold_are_refused(given):
+    with pytest.raises(ValueError, match="half of a character"):
+        ArrayRows(np.zeros((2, 1)), [1, 2], **given)
+
+
 def test_rows_may_have_several_private_columns():
     table = pd.DataFrame({"height": [1.0, 2.0, 3.0], "weight": ["4", "x", "6"]})
     rows = ArrayRows(np.zeros((3, 1)), table, chunk_rows=2, jobs=1)

@@ -40,8 +40,9 @@ SAMPLE = 200
 FEW_DATES = 5
 COMPACT_DATE = re.compile(r"(1[89]|20)[0-9]{6}")
 
+# Text that says what a typed column of truths says. Other tools write one and zero for them.
+TRUE, FALSE = ("true", "1"), ("false", "0")
 WORDS = (
-    (("true",), ("false",)),
     (("yes",), ("no",)),
     (("y",), ("n",)),
     (("t",), ("f",)),
@@ -110,7 +111,7 @@ def _infer(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
     if cells.typed == "times":
         return Date(name).with_cycles([cells], codes=codes)
     if cells.typed == "truths":
-        return Boolean(name)
+        return Boolean(name, true_values=TRUE, false_values=FALSE)
     compact = _compact_date(name, cells, codes=codes)
     if compact is not None:
         return compact.with_cycles([cells], codes=codes)
@@ -128,6 +129,10 @@ def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
     if not len(there):
         return Identifier(name)
     levels = np.unique(there.astype(str))
+    lowered = {level.lower() for level in levels}
+    # Before numbers: they may be read as one and zero.
+    if lowered <= {TRUE[0], FALSE[0]}:
+        return Boolean(name, true_values=TRUE, false_values=FALSE)
     shares = {number: _share(number, cells, codes=codes) for number in _notations(name, levels)}
     number = max(shares, key=lambda each: shares[each])
     date = _date(name, levels)
@@ -136,7 +141,6 @@ def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
     if shares[number] == 1.0:
         unique = len(levels) == len(there) >= FEW_ROWS
         return Identifier(name) if unique and KEY.search(name) else number
-    lowered = {level.lower() for level in levels}
     for true, false in WORDS:
         if lowered == {*true, *false}:
             return Boolean(name, true_values=true, false_values=false)

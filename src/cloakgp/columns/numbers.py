@@ -214,9 +214,9 @@ class Boolean(Column):
         values = np.array([meaning.get(text.lower(), np.nan) for text in texts.tolist()])
         values = np.where(missing, np.nan, values.astype(np.float64))
         strange = np.isnan(values) & ~missing
-        return Reading(
-            values=values[:, None], missing=missing, faults={"is neither yes nor no": strange}
-        )
+        yes, no = (", ".join(words) for words in (self.true_values, self.false_values))
+        fault = f"is neither yes nor no ({yes} for yes; {no} for no)"
+        return Reading(values=values[:, None], missing=missing, faults={fault: strange})
 
     @property
     def own_ranges(self) -> tuple[tuple[float, float], ...]:

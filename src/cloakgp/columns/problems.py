@@ -78,11 +78,11 @@ def check_problems(
     advice = "correct these cells, leave the rows out, or say in a schema what missing cells mean"
     if len(told) == 1:
         raise ValueError(f"{told[0]}: {advice}")
-    listed = "\n".join(f"  {line}" for line in told[:SHOWN_PROBLEMS])
+    listed = "; ".join(told[:SHOWN_PROBLEMS])
     more = len(told) - SHOWN_PROBLEMS
-    rest = f"\n  and {more} more" if more > 0 else ""
+    rest = f"; and {more} more" if more > 0 else ""
     raise ValueError(
-        f"public columns have {cells:,} cells that cannot be used; {advice}:\n{listed}{rest}"
+        f"public columns have {cells:,} cells that cannot be used; {advice}: {listed}{rest}"
     )
 
 

@@ -1,7 +1,8 @@
-"""Remarks on public columns: what somebody who checks a schema should know of each.
+"""Remarks on declarations: what somebody who checks a schema, or bounds, should know.
 
-Levels that become "other", columns that never vary, cells that are empty or hold something else
-than the others, how numbers are written, and ids: of public cells, which were read for the schema.
+Of public columns: levels that become "other", columns that never vary, cells that are empty or hold
+something else than the others, how numbers are written, and ids, by public cells, which were read
+for the schema. Of the private column: its declared bounds, by these alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from cloakgp.utils.formatting import percent
 FEW_ROWS = 20
 # So many different whole numbers may be codes, if each is in so many rows on average.
 FEWEST_CODES, MOST_CODES, ROWS_A_CODE = 3, 24, 10
+# Two different values are an answer, such as yes and no, and name nobody.
+FEWEST_PERSONS = 3
 # Of different cells that decide in which forms dates are written.
 SAMPLE = 200
 # What share of cells must be dates, or numbers, for a column of text to be meant as such.
@@ -80,8 +83,33 @@ def _on_identifier(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     return (*told, *_on_text(cells, codes=codes))
 
 
+def remark_on_bounds(lo: float, hi: float) -> str:
+    """Return a remark on the declared bounds of a column of numbers; empty if there is none.
+
+    Parameters
+    ----------
+    lo, hi : float
+
+    Examples
+    --------
+    >>> remark_on_bounds(0, 1).partition(":")[0]
+    'the bounds are 0 and 1'
+    >>> remark_on_bounds(0, 10)
+    ''
+    """
+    if (lo, hi) != (0, 1):
+        return ""
+    return (
+        "the bounds are 0 and 1: if the private column holds 0 and 1 only, declare classes, of "
+        "which probabilities are predicted (--classes 0,1; in Python, DPGPClassifier with "
+        "classes=[0, 1])."
+    )
+
+
 def repeats(cells: Cells, *, codes: frozenset[str]) -> str:
-    """Return how often the values of a column repeat, in a few words; empty if none does.
+    """Return how often the values of a column repeat, in a few words; empty if it names nobody.
+
+    None repeats, or there are two different ones at most.
 
     Parameters
     ----------
@@ -91,12 +119,14 @@ def repeats(cells: Cells, *, codes: frozenset[str]) -> str:
 
     Examples
     --------
-    >>> repeats(cells_of(["a", "a", "b", ""]), codes=frozenset())
-    '2 different values in 3 rows'
+    >>> repeats(cells_of(["a", "a", "b", "c", ""]), codes=frozenset())
+    '3 different values in 4 rows'
     """
     counted = _counted(cells, codes=codes)
     different, rows = len(counted), counted.total()
-    return f"{different:,} different values in {rows:,} rows" * (different < rows)
+    if not FEWEST_PERSONS <= different < rows:
+        return ""
+    return f"{different:,} different values in {rows:,} rows"
 
 
 WHOSE = (

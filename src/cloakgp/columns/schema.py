@@ -18,7 +18,7 @@ from cloakgp.columns.base import EMPTY_CELL, Coded, Column
 from cloakgp.columns.cells import Cells, cells_of
 from cloakgp.columns.problems import BELOW_HEADER, InvalidCells, check_problems
 from cloakgp.privacy.entries import EMPTY
-from cloakgp.utils.arrays import Array, column_names
+from cloakgp.utils.arrays import Array, check_writable, column_names
 
 # That a file may declare.
 MOST_COLUMNS = 10_000
@@ -305,6 +305,7 @@ class Schema:
             )
         if not self.used:
             raise ValueError(self._none_is_used())
+        check_writable((*self.names, *self.sources))
         for listed in (self.names, self.sources, tuple(each.name for each in self.columns)):
             if len(set(listed)) < len(listed):
                 raise ValueError("a schema names a column twice")

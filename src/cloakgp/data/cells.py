@@ -142,7 +142,26 @@ def as_texts(column: Any, *, name: str) -> list[str]:
         return as_texts(column.cast(column.type.value_type), name=name)
     if _is_text(column.type):
         return [_unquoted(cell) for cell in column.cast(pa.large_binary()).to_pylist()]
-    return [_written(cell) for cell in column.to_pylist()]
+    return [as_written(cell) for cell in column.to_pylist()]
+
+
+def as_written(cell: object) -> str:
+    """Return a cell as Python writes it, a whole number without a point; empty if it is missing.
+
+    Parameters
+    ----------
+    cell : object
+
+    Examples
+    --------
+    >>> as_written(2.0), as_written(True), as_written(None)
+    ('2', 'True', '')
+    """
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
 
 
 def as_person_ids(column: Any, *, name: str) -> list[str]:
@@ -271,7 +290,7 @@ def label_places(column: Any, labels: Sequence[object], *, name: str) -> Array:
     array([ 1.,  0., nan, nan])
     """
     check_labels(column.type, labels, name=name)
-    place_of = {_written(label): float(place) for place, label in enumerate(labels)}
+    place_of = {as_written(label): float(place) for place, label in enumerate(labels)}
     cells = as_texts(column, name=name)
     return np.array([place_of.get(cell, np.nan) if cell else np.nan for cell in cells])
 
@@ -301,7 +320,7 @@ def check_labels(kind: Any, labels: Sequence[object], *, name: str) -> None:
     ValueError: classes [1, '1'] are not all written differently, as cells of column 'ill' must be
     """
     _check_written(kind, name=name)
-    if len(set(map(_written, labels))) < len(labels):
+    if len(set(map(as_written, labels))) < len(labels):
         raise ValueError(
             f"classes {list(labels)} are not all written differently, as cells of column {name!r} "
             "must be"
@@ -320,14 +339,6 @@ def _unquoted(cell: bytes | None) -> str:
     if text[:1].isspace() and len(inner) > 1 and inner[0] == inner[-1] == '"':
         return inner[1:-1].replace('""', '"').strip()
     return inner
-
-
-def _written(cell: object) -> str:
-    if cell is None or cell != cell:
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.schema import Schema
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, check_writable
 from cloakgp.utils.memory import return_freed_memory
 from cloakgp.utils.passes import Chunk, PartOf
 from cloakgp.utils.threads import suitable_threads
@@ -104,6 +104,7 @@ class LocalRows(ABC):
         for name, number in (("chunk_rows", chunk_rows), ("jobs", jobs)):
             if number is not None and number < 1:
                 raise ValueError(f"{name} must be at least 1, got {number}")
+        check_writable((*input_names, output_name))
         self.input_names = input_names
         self.output_name = output_name
         self.grouped = grouped

@@ -128,13 +128,12 @@ class PublicTable:
         self.count = sum(known) if len(known) == len(counts) else None
 
     def chunks(self) -> Generator[TableChunk, None, None]:
-        """Yield all rows, in chunks that no file's own divisions show in.
+        """Yield all rows, in chunks that no file's own divisions show in; an empty one of none.
 
         Raises
         ------
         ValueError
-            If a file is damaged, has changed, has columns of other types than the first, or there
-            are no rows.
+            If a file is damaged, has changed, or has columns of other types than the first.
         """
         self._check_unchanged()
         total, types = 0, None
@@ -154,7 +153,8 @@ class PublicTable:
                     rows += table.num_rows
             total += rows
         if not total:
-            raise ValueError(f"{self.paths[0]} has column names but no rows")
+            nothing = pa.table({name: pa.array([], pa.string()) for name in self.names})
+            yield TableChunk(table=nothing, first_row=0, place="")
         self._check_unchanged()
         self.count = total
 

@@ -19,7 +19,7 @@ from cloakgp.columns.cells import Cells, Typed, is_gap, write_cell
 from cloakgp.columns.numbers import read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_texts
-from cloakgp.privacy.entries import EMPTY, Entries
+from cloakgp.privacy.entries import EMPTY, Entries, read_entry
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -185,6 +185,41 @@ class RawTable(Mapping[str, Cells]):
         return len(self.cells)
 
 
+def check_missing_output(given: str, *, classes: Sequence[str]) -> None:
+    """Refuse what is no meaning of a missing private cell.
+
+    Parameters
+    ----------
+    given : str
+        As of `RawRows`.
+    classes : sequence of str
+        As they are written; empty where outputs are numbers.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_missing_output("0", classes=())
+    >>> check_missing_output("0", classes=["no", "yes"])
+    Traceback (most recent call last):
+    ...
+    ValueError: missing_output (--missing-output) is 0, which is none of the classes
+    """
+    if given in (REFUSE, DROP):
+        return
+    if classes and given not in classes:
+        raise ValueError(
+            f"missing_output (--missing-output) is {given}, which is none of the classes"
+        )
+    if not classes and not np.isfinite(read_entry(given)):
+        raise ValueError(
+            "missing_output (--missing-output) is refuse, drop, or what missing cells count as: "
+            "a number"
+        )
+
+
 @dataclass(frozen=True)
 class RawRows:
     """How batches of raw columns become batches of numbers.
@@ -200,6 +235,9 @@ class RawRows:
         Where the private column holds classes: a declared one is never a missing cell.
     decimal, thousands : str
         How private numbers are written.
+    fixed : bool
+        Whether which rows there are is settled by public columns, so that messages advise no one
+        to leave rows out.
     """
 
     schema: Schema
@@ -207,6 +245,7 @@ class RawRows:
     classes: tuple[str, ...] = ()
     decimal: str = "."
     thousands: str = ""
+    fixed: bool = False
 
     @classmethod
     def by_schema(

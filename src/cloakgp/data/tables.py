@@ -21,6 +21,7 @@ from cloakgp.data.formats import TableFormat, format_of
 from cloakgp.data.formats.base import attempt, check_ids
 from cloakgp.data.raw import DROP, RawRows, RawTable
 from cloakgp.data.schema import check_file, checked_names
+from cloakgp.privacy.person_ids import PersonIds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -29,6 +30,8 @@ with extra("tables"):
 
 # Rows that are read at once, where the format allows a choice.
 BATCH_ROWS = 2**16
+# Marks a table in Arrow whose ids of persons are whole numbers in the file.
+WHOLE_IDS = b"cloakgp: whole numbers"
 
 
 def read_rows(path: str | Path, *, inputs: Sequence[str], output: str) -> tuple[Array, Array]:
@@ -287,6 +290,49 @@ def read_public(
     return RawTable.of(table, wanted)
 
 
+def read_public_rows(
+    path: str | Path,
+    *,
+    names: Sequence[str],
+    groups: str | None = None,
+    table_format: TableFormat | None = None,
+) -> tuple[RawTable, PersonIds | None]:
+    r"""Read raw public columns of a table, and whose rows they are, at once: of the same rows.
+
+    Parameters
+    ----------
+    path : str or Path
+    names : sequence of str
+    groups : str, optional
+        Name of the public column that says whose row it is.
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Returns
+    -------
+    columns : RawTable
+    people : PersonIds or None
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As for `read_person_ids`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("person,age\neve,30\n")
+    ...     read_public_rows(people, names=["age"], groups="person")[1]
+    ['eve']
+    """
+    wanted = [*names, *([] if groups is None else [groups])]
+    table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
+    people = None if groups is None else _person_ids(table, groups)
+    return RawTable.of(table, names), people
+
+
 def column_names_of(path: str | Path, *, table_format: TableFormat | None = None) -> list[str]:
     """Return the names of a table's columns: if its first line holds people, those of people.
 
@@ -310,8 +356,8 @@ class People:
         Public.
     private : array of shape (N,)
         Hand it to a fit and to nothing else.
-    groups : list of str or None
-        Whose rows they are, as `cloakgp.privacy.person_ids` says.
+    groups : PersonIds or None
+        Whose rows they are.
     exposure : array of shape (N,) or None
         Public, of counts.
     without_output : int
@@ -320,7 +366,7 @@ class People:
 
     columns: RawTable
     private: NDArray[Any]
-    groups: list[str] | None
+    groups: PersonIds | None
     exposure: Array | None = None
     without_output: int = 0
 
@@ -332,9 +378,10 @@ def read_people(
     output: str,
     groups: str | None = None,
     exposure: str | None = None,
+    more: Sequence[str] = (),
     table_format: TableFormat | None = None,
 ) -> People:
-    """Read raw public columns and the private column of a table.
+    """Read raw public columns and the private column of a table, at once: of the same rows.
 
     Parameters
     ----------
@@ -348,6 +395,8 @@ def read_people(
         Name of the public column that says whose row it is.
     exposure : str, optional
         Name of the public column of numbers that says in how much each row was counted.
+    more : sequence of str
+        Names of further public columns, which are no inputs.
     table_format : TableFormat, optional
 
     Raises
@@ -355,7 +404,7 @@ def read_people(
     FileNotFoundError, ValueError
         As for `read_rows` and `read_labelled_rows`.
     """
-    names = checked_names(raw.schema.sources, output=output)
+    names = checked_names([*raw.schema.sources, *more], output=output)
     others = [each for each in (groups, exposure) if each is not None]
     wanted = [*names, *others, output]
     table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
@@ -367,7 +416,7 @@ def read_people(
     if not table.num_rows:
         raise ValueError(f"{path} has no row whose {output} is there")
     people = None if groups is None else _person_ids(table, groups)
-    private = _private_output(table, output, classes=raw.classes)
+    private = _private_output(table, output, classes=raw.classes, fixed=raw.fixed)
     exposures = None if exposure is None else _public_columns(table, [exposure])[:, 0]
     return People(
         columns=RawTable.of(table, names),
@@ -419,7 +468,7 @@ def rows_with_output(
 
 def read_person_ids(
     path: str | Path, *, name: str, table_format: TableFormat | None = None
-) -> list[str]:
+) -> PersonIds:
     r"""Read the persons of rows, in the form in which ids are compared.
 
     Parameters
@@ -448,8 +497,9 @@ def read_person_ids(
     return _person_ids(table, name)
 
 
-def _person_ids(table: Any, name: str) -> list[str]:
-    people = as_person_ids(table.column(name), name=name)
+def _person_ids(table: Any, name: str) -> PersonIds:
+    whole = WHOLE_IDS in (table.schema.metadata or {})
+    people = PersonIds(as_person_ids(table.column(name), name=name), whole=whole)
     gaps = np.array([not cell for cell in people], dtype=bool)
     check_cells(name, gaps, np.zeros(len(people)))
     return people
@@ -470,8 +520,7 @@ def _read_columns(
     """
     table_format = format_of(path) if table_format is None else table_format
     table_format.check(path, names=names)
-    if ids is not None:
-        check_ids(table_format, [path], ids)
+    whole = ids is not None and check_ids(table_format, [path], ids)
     reading = table_format.batches(path, names, rows=BATCH_ROWS, threads=True)
     with closing(reading):
         batches, rows = [], 0
@@ -482,7 +531,9 @@ def _read_columns(
                 break
     if not any(batch.num_rows for batch in batches):
         raise ValueError(f"{path} has column names but no rows")
-    return pa.Table.from_batches(batches).slice(0, most).rename_columns(list(names))
+    table = pa.Table.from_batches(batches).slice(0, most).rename_columns(list(names))
+    # Some formats give all cells as text, numbers as well.
+    return table.replace_schema_metadata({WHOLE_IDS: ""} if whole else None)
 
 
 def _public_columns(table: Any, names: Sequence[str]) -> Array:
@@ -494,21 +545,27 @@ def _public_columns(table: Any, names: Sequence[str]) -> Array:
     return np.column_stack(columns)
 
 
-def _private_output(table: Any, name: str, *, classes: Sequence[str]) -> NDArray[Any]:
+def _private_output(
+    table: Any, name: str, *, classes: Sequence[str], fixed: bool = False
+) -> NDArray[Any]:
     """Return labels as text if there are classes, or numbers; each checked."""
-    return _label_column(table, name, classes=classes) if classes else _private_column(table, name)
+    if classes:
+        return _label_column(table, name, classes=classes, fixed=fixed)
+    return _private_column(table, name, fixed=fixed)
 
 
-def _private_column(table: Any, name: str) -> Array:
+def _private_column(table: Any, name: str, *, fixed: bool = False) -> Array:
     """Check like public columns, without telling where."""
     missing, values = as_numbers(table.column(name))
     hidden = "which they are is private, and not shown here"
     if missing.any():
-        raise ValueError(
-            f"column {name!r} has empty cells: fill them, or say what they mean "
-            '(missing_output="drop" or a number; --missing-output): leaving rows out makes public '
-            f"which have none, and {hidden}"
+        meant = (
+            "as which number they count (missing_output; --missing-output): "
+            if fixed
+            else 'what they mean (missing_output="drop" or a number; --missing-output): leaving '
+            "rows out makes public which have none, and "
         )
+        raise ValueError(f"column {name!r} has empty cells: fill them, or say {meant}{hidden}")
     if np.isnan(values).any():
         raise ValueError(
             f"column {name!r} has cells that are not numbers: correct them ({hidden}). Private "
@@ -521,14 +578,16 @@ def _private_column(table: Any, name: str) -> Array:
     return values
 
 
-def _label_column(table: Any, name: str, *, classes: Sequence[str]) -> NDArray[np.object_]:
+def _label_column(
+    table: Any, name: str, *, classes: Sequence[str], fixed: bool = False
+) -> NDArray[np.object_]:
     """Return cells as text if every one is a declared class, without telling which is not."""
     cells = as_texts(table.column(name), name=name)
     hidden = "which they are is private, and not shown"
     if not all(cells):
         raise ValueError(
-            f"column {name!r} has empty cells: fill them, declare a class for unknown values, "
-            f"or leave the rows out ({hidden})"
+            f"column {name!r} has empty cells: fill them, or declare a class for unknown values"
+            f"{'' if fixed else ', or leave the rows out'} ({hidden})"
         )
     if not set(cells) <= set(classes):
         raise ValueError(

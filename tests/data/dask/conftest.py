@@ -1,4 +1,7 @@
-"""One cluster for all tests: its processes take longer to start than most tests."""
+"""One cluster for a module: its processes take longer to start than most tests.
+
+No longer than that: its threads begin others, and its environment is that of later children.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ def no_threads_are_left():
     """A cluster's threads outlast a test."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client():
     with (
         distributed.LocalCluster(

@@ -68,15 +68,38 @@ class OnRows:
         )
 
 
-class Slowly(OnRows):
-    """Takes its time, and tells by a file that it has begun."""
+# Of so many chunks that have begun the next ones wait; more than one is reported by then.
+BEFORE_WAITING = 6
 
-    def __init__(self, folder):
-        self.folder = folder
+
+class Waiting(OnRows):
+    """Tells by a file that it has begun, and by another that it waits, until it may go on."""
+
+    def __init__(self, folder, patience):
+        self.folder, self.patience = folder, patience
+        for each in (self.begun, self.held):
+            each.mkdir()
+
+    @property
+    def begun(self):
+        return self.folder / "begun"
+
+    @property
+    def held(self):
+        return self.folder / "held"
+
+    @property
+    def go_on(self):
+        return self.folder / "go on"
 
     def __call__(self, chunk, outputs):
-        (self.folder / f"{chunk.number}-{os.getpid()}").touch()
-        time.sleep(0.1)
+        name = f"{chunk.number}-{os.getpid()}"
+        (self.begun / name).touch()
+        if len(list(self.begun.iterdir())) > BEFORE_WAITING:
+            (self.held / name).touch()
+            end = time.monotonic() + self.patience
+            while not self.go_on.exists() and time.monotonic() < end:
+                time.sleep(0.02)
         return super().__call__(chunk, outputs)
 
 
@@ -230,7 +253,7 @@ def test_how_long_a_private_cell_is_written_changes_no_bit_of_the_inputs(table, 
         heights = table["height"].astype(str)
         heights[3] = cell
         table.assign(height=heights).to_csv(path, index=False)
-        frame = dd.read_csv(path, blocksize=600)
+        frame = dd.read_csv(path, blocksize=600, dtype={"height": "object"})
         rows = DaskRows.from_dataframe(
             frame, inputs=INPUTS, output="height", client=client, chunk_rows=CHUNK_ROWS
         )
@@ -283,21 +306,23 @@ def test_one_worker_or_several_give_the_same_bits(table, client, files):
         assert all_floats(other) == several
 
 
-def test_a_worker_that_dies_changes_nothing(table, client, tmp_path, patience):
+def test_a_worker_that_dies_changes_nothing(table, client, tmp_path, patience, wait_until):
     whole = frame_of(table, client, parts=8).over_rows(OnRows(), what="adding")
-    killed = []
+    killed, work = [], Waiting(tmp_path, patience)
 
     def kill(_what, done, _of):
         if done > 60 and not killed:
-            latest = max(tmp_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-            killed.append(int(latest.name.split("-")[1]))
+            # In the middle of a chunk, and after others.
+            held = wait_until(lambda: list(work.held.iterdir()))[0]
+            killed.append(int(held.name.split("-")[1]))
             os.kill(killed[0], signal.SIGKILL)
+            work.go_on.touch()
 
     rows = frame_of(table, client, parts=8).report_to(kill)
-    again = rows.over_rows(Slowly(tmp_path), what="adding")
+    again = rows.over_rows(work, what="adding")
     client.wait_for_workers(2, timeout=patience)
     assert killed
-    begun = [tuple(map(int, path.name.split("-"))) for path in tmp_path.iterdir()]
+    begun = [tuple(map(int, path.name.split("-"))) for path in work.begun.iterdir()]
     assert {pid for _, pid in begun} > set(killed)
     # What the dead one had done was done once more.
     assert len(begun) > len({number for number, _ in begun})
@@ -532,8 +557,10 @@ def test_unknown_sizes_that_differ_are_refused(table, client):
     ddf = dd.from_pandas(table, npartitions=2)
     short = ddf[ddf.age > 0.5]["height"].to_dask_array()
     rows = DaskRows.from_arrays(ddf[INPUTS].to_dask_array(), short, client=client)
-    with pytest.raises(ValueError, match="X has 115 rows and y has"):
+    with pytest.raises(ValueError, match="have different numbers of rows: they must agree") as told:
         rows.over_rows(OnRows(), what="adding")
+    # Where y was filtered by itself, they tell how many cells stayed.
+    assert not re.search(r"\d", str(told.value))
 
 
 def test_partitions_without_rows_are_passed_over(table, client):
@@ -559,8 +586,39 @@ def test_rows_that_change_between_passes_are_refused(table, client, tmp_path):
     rows = DaskRows.from_dataframe(ddf, inputs=INPUTS, output="height", client=client)
     rows.over_inputs(OnInputs(), what="adding")
     switch.touch()
-    with pytest.raises(ValueError, match="the same in every pass"):
+    with pytest.raises(ValueError, match="the same in every pass") as told:
         rows.over_rows(OnRows(), what="adding")
+    # Where partitions end may have been decided by private cells.
+    assert not re.search(r"\d", str(told.value))
+
+
+def test_partitions_that_fail_do_not_tell_where_they_are(table, client, tmp_path):
+    switch = tmp_path / "switch"
+
+    def fickle(frame):
+        if switch.exists() and frame.index[0] > 0:
+            raise ValueError(f"the partition begins at {frame.index[0]}")
+        return frame
+
+    ddf = dd.from_pandas(table, npartitions=3).map_partitions(fickle, meta=table)
+    rows = DaskRows.from_dataframe(
+        ddf, inputs=INPUTS, output="height", client=client, chunk_rows=CHUNK_ROWS
+    )
+    rows.over_inputs(OnInputs(), what="adding")
+    switch.touch()
+    with pytest.raises(RuntimeError, match="making a partition failed with ValueError") as told:
+        rows.over_inputs(OnInputs(), what="adding")
+    assert not re.search(r"\d", str(told.value))
+
+
+def test_labels_other_than_text_go_with_no_column_of_text(table, client):
+    """Compared with its cells they are none of them: the budget would be spent on nothing."""
+    text = frame_of(table.assign(height=["0", "1"] * 115), client)
+    with pytest.raises(ValueError, match=r"holds text, and none of the classes \[0, 1\].*'0', '1'"):
+        text.over_rows(OnRows(), what="adding", labels=(0, 1))
+    numbers = frame_of(table.assign(height=[0, 1] * 115), client)
+    for rows, labels in ((text, ("0", "1")), (numbers, (0, 1))):
+        assert rows.over_rows(OnRows(), what="adding", labels=labels).whole == 115_000
 
 
 @pytest.mark.parametrize("kept", ["persisted", "futures", "shuffled", "rechunked", "turned"])

@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -102,11 +103,11 @@ def test_two_statements_are_refused(reading):
 
 
 @pytest.mark.parametrize("query", [ENDLESS, STREAM])
-def test_a_query_that_takes_too_long_ends(reading, query):
+def test_a_query_that_takes_too_long_ends(reading, query, patience):
     began = time.monotonic()
     with pytest.raises(RefusedError, match=r"longer than 0.3 seconds"):
         reading(query, ReadingLimits(seconds=0.3))
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < patience
 
 
 def test_a_query_that_nobody_waits_for_ends(reading):
@@ -116,12 +117,14 @@ def test_a_query_that_nobody_waits_for_ends(reading):
         reading(ENDLESS, ReadingLimits(stopped=stop.is_set))
 
 
-def test_time_is_that_of_the_database_alone(people):
+def test_time_is_that_of_the_database_alone(people, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("cloakgp.data.limits.time", SimpleNamespace(monotonic=lambda: now[0]))
     limits = ReadingLimits(seconds=0.2)
     query = "SELECT height FROM people UNION ALL SELECT height FROM people ORDER BY height"
     rows = DatabaseFormat(query, limits=limits).rows(people)
     next(rows)
-    time.sleep(0.5)
+    now[0] += 0.5
     assert len(list(rows)) == 4
 
 
@@ -205,11 +208,11 @@ def test_a_server_only_selects(served, query):
         "FROM generate_series(1, 100000) AS all_of_them(k)",
     ],
 )
-def test_a_server_is_told_to_end_a_query_that_takes_too_long(served, query):
+def test_a_server_is_told_to_end_a_query_that_takes_too_long(served, query, patience):
     began = time.monotonic()
     with pytest.raises(RefusedError, match="longer than 1 seconds"):
         asked_of(served, query, seconds=1)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < patience
     _, _, engine = served
     running = (
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "

@@ -18,11 +18,13 @@ import numpy as np
 
 from cloakgp.data.arrays import ArrayRows
 from cloakgp.data.chunks import Block
+from cloakgp.data.dask.csv_readers import check_private_columns, is_text, without_first_rows
 from cloakgp.data.dask.tasks import (
     Graph,
     PackedBlock,
     Parcel,
     PartitionRows,
+    PublicError,
     PublicErrorBlock,
     Source,
     public_errors,
@@ -45,6 +47,7 @@ class FrameSource(Source):
                 raise ValueError(f"there is no column {name!r}: there are {', '.join(columns)}")
             if columns.count(name) > 1:
                 raise ValueError(f"several columns are called {name!r}: rename all but one")
+        of_csv = check_private_columns(frame, inputs=names, output=output)
         super().__init__(
             input_names=names,
             output_name=output,
@@ -53,6 +56,8 @@ class FrameSource(Source):
             lengths=None,
         )
         self._frame = frame
+        self.holds_text = is_text(frame[output].dtype, objects=of_csv)
+        self._of_csv = of_csv
 
     def partitions(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
         """Return every partition, without tasks for unwanted columns."""
@@ -61,6 +66,8 @@ class FrameSource(Source):
             # Not tuned: that would join partitions, more of them the fewer columns are wanted.
             lowered = self._frame[columns].expr.simplify().lower_completely()
             graph = lowered.__dask_graph__()
+        if self._of_csv:
+            graph = without_first_rows(graph)
         return _partitions(
             self, graph, [(key,) for key in lowered.__dask_keys__()], private=private
         )
@@ -280,12 +287,18 @@ class Partition:
         given = {key: DataNode(key, value) for key, value in zip(self.others, values, strict=True)}
         parts: Any = get_sync({**self.graph, **given}, list(self.keys))
         X = parts[0][list(self.inputs)] if self.inputs else parts[0]
-        if len(X) == 0:
-            return None
         # One that takes no room stands in for outputs that are not wanted.
         private: Any = np.broadcast_to(np.nan, len(X))
         if self.private:
             private = parts[0][self.output] if self.inputs else parts[1]
+        # How many there are is not said: where y was filtered, it tells how many cells stayed.
+        if hasattr(private, "__len__") and len(private) != len(X):
+            raise PublicError(
+                "a chunk of X and the same chunk of y have different numbers of rows: they must "
+                "agree"
+            )
+        if len(X) == 0:
+            return None
         # What is wrong here is a shape or a type.
         with public_errors():
             return _PartitionRows(

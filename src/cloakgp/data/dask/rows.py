@@ -23,11 +23,16 @@ who can log in to the cluster is no stranger.
 * Dask arrays and tables that were made of numbers in the client's memory carry these numbers in
   their tasks, through the scheduler, in every pass. Read on the workers what should stay there.
 
+CSV files are read whole in every pass: ``read_csv`` parses the private column, too, where inputs
+alone are wanted, and keeps the first rows of the first file in the client, as an example. Tasks are
+sent without these, and the column must be declared to be text. Of Parquet, passes over inputs read
+no private column.
+
 Where partitions end may have been decided by bytes (``read_csv`` does so, ``read_parquet`` may),
-the private column's among them. Nothing that is asked depends on it: rows are cut anew, where their
-number alone decides, and a partition is made for every task that has rows of it. Those that are
-much larger than a task's rows (a thirtieth of the table, or half a million rows) are best
-persisted, or cut smaller.
+the private column's among them. Nothing that is asked depends on it, and no error quotes it: rows
+are cut anew, where their number alone decides, and a partition is made for every task that has rows
+of it. Those that are much larger than a task's rows (a thirtieth of the table, or half a million
+rows) are best persisted, or cut smaller.
 
 Every pass must find the same rows in the same order. A collection whose tasks come out differently
 each time (shuffles between workers, draws without a seed) must be persisted first.
@@ -122,7 +127,10 @@ class DaskRows:
         inputs : sequence of str
             Names of the public columns, in the order wanted.
         output : str
-            Name of the private column. Passes over inputs leave out whatever makes it.
+            Name of the private column. Passes over inputs leave out whatever makes it, as far as
+            Dask does: ``read_csv`` parses all columns in every pass. Private ones must be taken as
+            they are written (``dtype={"y": "object"}``), so that none of their cells can make a
+            pass fail; of Parquet, passes over inputs do not read them.
         client : distributed.Client, optional
             If not given, the current one.
         chunk_rows : int
@@ -132,7 +140,8 @@ class DaskRows:
         ModuleNotFoundError
             If Dask is not installed.
         ValueError
-            If there is no cluster, or no such column.
+            If there is no cluster, or no such column; or if it is of CSV files, and the type of
+            its cells was guessed, or is one that a cell may not have.
         """
         client = _client(client)
         source = FrameSource(ddf, inputs=inputs, output=output, chunk_rows=chunk_rows)
@@ -267,6 +276,8 @@ class DaskRows:
     def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
         """Do some work on the inputs of every chunk, where it is; outputs are not computed.
 
+        Of CSV files that Dask reads they are parsed, as text, and dropped.
+
         Parameters
         ----------
         work : callable
@@ -282,8 +293,8 @@ class DaskRows:
         Raises
         ------
         ValueError
-            If an input is missing, not a number, or infinite; there are no rows; or rows are not
-            the same as in an earlier pass.
+            If an input is missing, not a number, or infinite; there are no rows; or a partition
+            has another number of rows than in an earlier pass.
         RuntimeError
             If the work fails, or the cluster does.
         """
@@ -320,7 +331,10 @@ class DaskRows:
         ------
         ValueError, RuntimeError
             As `over_inputs`. Nothing is said of private entries: of an error, only the class.
+            Also if a column of text is to hold labels that are none.
         """
+        if labels is not None:
+            self._source.check_labels(labels)
         part: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
         return part
 
@@ -333,8 +347,8 @@ class DaskRows:
         packed, shared = self._source.partitions(private=private)
         if len(packed) != len(lengths):
             raise ValueError(
-                f"there are {len(packed)} partitions, and there were {len(lengths)} in an earlier "
-                "pass: rows must be the same in every pass"
+                "there are not as many partitions as in an earlier pass: rows must be the same in "
+                "every pass"
             )
         if not any(lengths):
             raise ValueError("there are no rows")

@@ -6,9 +6,10 @@ how long these are. A partition is made for each span that has rows of it.
 
 No task fails. Dask logs a failing task and ships its error, with the arguments of the one and the
 variables of the other, so whatever goes wrong comes back as a `Failure`, which names the class of
-the error and says only what is public. What tasks hold and return is packed in a `Parcel`: bytes
-that no log, dashboard or `repr` shows. Keys name tasks in logs and on dashboards: those made here
-are numbers in turn, and never hashes of what the tasks hold, as Dask's own are.
+the error and says only what is public; where partitions end is not. What tasks hold and return is
+packed in a `Parcel`: bytes that no log, dashboard or `repr` shows. Keys name tasks in logs and on
+dashboards: those made here are numbers in turn, and never hashes of what the tasks hold, as Dask's
+own are.
 """
 
 from __future__ import annotations
@@ -448,11 +449,14 @@ class PackedSpan:
         ):
             block: Block = parcel.unpack()
             own, first_row = tuple(itertools.islice(given, count)), stretch.partition.start
-            part = block.open(own, first_row=first_row)
+            part = attempt(partial(block.open, own, first_row=first_row), what="making a partition")
+            # Said without a place: which span fails first tells about where the partition ends.
+            if isinstance(part, Failure):
+                raise PublicError(part.message, error=part.error)
             if part is None or part.count != len(stretch.partition):
                 raise PublicError(
-                    f"rows {first_row} to {stretch.partition.stop - 1}, counted from 0, came "
-                    "out differently than in an earlier pass: rows must be the same in every pass"
+                    "a partition came out with another number of rows than in an earlier pass: "
+                    "rows must be the same in every pass"
                 )
             yield stretch, part
 
@@ -485,7 +489,11 @@ class Source(ABC):
     chunk_rows : int
     lengths : tuple of int or None
         Rows of every partition, if known.
+    holds_text : bool
+        Whether cells of the private column, as its type says, are compared with labels as text.
     """
+
+    holds_text = False
 
     def __init__(
         self,
@@ -503,6 +511,14 @@ class Source(ABC):
         self.n_inputs = n_inputs
         self.chunk_rows = chunk_rows
         self.lengths = lengths
+
+    def check_labels(self, labels: tuple[object, ...]) -> None:
+        """Refuse labels other than text for a column of text, whose cells are none of them."""
+        if self.holds_text and not all(isinstance(label, str) for label in labels):
+            raise ValueError(
+                f"column {self.output_name!r} holds text, and none of the classes {list(labels)}: "
+                f"give them as they are written, {[str(label) for label in labels]}"
+            )
 
     @abstractmethod
     def partitions(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:

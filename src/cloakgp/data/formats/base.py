@@ -30,6 +30,7 @@ from cloakgp.data.schema import (
     check_header,
     table_suffix,
 )
+from cloakgp.privacy.person_ids import WHOLE
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
@@ -173,7 +174,7 @@ class TableFormat(ABC):
         return rows
 
 
-def check_ids(table_format: TableFormat, paths: Sequence[Path], name: str) -> None:
+def check_ids(table_format: TableFormat, paths: Sequence[Path], name: str) -> bool:
     """Check that the ids of persons in a column can be distinguished, over all files of a table.
 
     Parameters
@@ -183,13 +184,20 @@ def check_ids(table_format: TableFormat, paths: Sequence[Path], name: str) -> No
         Which have the column.
     name : str
 
+    Returns
+    -------
+    bool
+        Whether they are whole numbers.
+
     Raises
     ------
     ValueError
         If they are neither all text nor all whole numbers, or a file cannot be read.
     """
     found = [attempt(path, partial(table_format.kinds_of_ids, path, name)) for path in paths]
-    check_kinds_of_ids(frozenset().union(*found), name=name)
+    kinds = frozenset[str]().union(*found)
+    check_kinds_of_ids(kinds, name=name)
+    return WHOLE in kinds
 
 
 def describe_damage(path: Path) -> str:

@@ -127,8 +127,17 @@ class SpreadsheetFormat(RowFormat):
             lines = None
         if lines is None:
             raise ValueError("it is no workbook")
-        # Sheets often end in rows that are formatted, and empty.
-        yield from (line for line in lines if any(cell not in ("", None) for cell in line))
+        # Sheets often end in rows that are formatted, and empty. One between others is a row:
+        # left out, it would tell whether the private cell of a row without public ones is empty.
+        empty: list[Sequence[Any]] = []
+        header = True
+        for line in lines:
+            if any(cell not in ("", None) for cell in line):
+                yield from ([] if header else empty)
+                yield line
+                empty, header = [], False
+            else:
+                empty.append(line)
 
     def _check_unpacked(self, path: Path) -> None:
         """Refuse a workbook whose stated size is too large: it is unpacked in memory."""
