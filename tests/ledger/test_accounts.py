@@ -5,19 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import joblib
 import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from spenders import charge, gaussian
 
 from cloakgp import DPGPRegressor
 from cloakgp.ledger import Ledger, LedgerError, LimitError
 from cloakgp.ledger.charges import LedgerCharge
+from cloakgp.ledger.database import Database
+from cloakgp.ledger.engines import parse_url
 from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
@@ -76,6 +83,157 @@ def test_workers_that_are_started_within_a_block_count(backend, account):
         get_reusable_executor(max_workers=1).shutdown(wait=True)
     assert account.standing.charges == 3
     assert "CLOAKGP_LEDGER" not in os.environ
+
+
+@pytest.fixture
+def kept_workers(home):
+    """Two workers of joblib's that were started when no account was open, and are kept.
+
+    They know where keys are.
+    """
+    assert os.environ["CLOAKGP_LEDGER_HOME"] == str(home)
+    get_reusable_executor(max_workers=1).shutdown(wait=True)
+    workers = joblib.Parallel(n_jobs=2)
+    workers(joblib.delayed(abs)(number) for number in range(4))
+    yield workers
+    get_reusable_executor(max_workers=1).shutdown(wait=True)
+
+
+@pytest.mark.usefixtures("kept_workers")
+@pytest.mark.filterwarnings("ignore::cloakgp.RepeatedSpendingWarning")
+def test_workers_that_are_kept_count_for_the_block_that_they_are_sent_from(ledger, account):
+    """Those of before any block counted for nobody, and those of another's block for the other."""
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    model = DPGPRegressor(**SMALL)
+    with account:
+        cross_val_score(model, X, y, cv=2, n_jobs=2)
+    assert account.standing.charges == 2
+    get_reusable_executor(max_workers=1).shutdown(wait=True)
+    with account:
+        cross_val_score(model, X, y, cv=2, n_jobs=2)
+    with other:
+        cross_val_score(model, X, y, cv=3, n_jobs=2)
+        # A search within a worker copies its model before it fits it.
+        within = GridSearchCV(make_pipeline(StandardScaler(), model), {}, cv=2, refit=False)
+        joblib.Parallel(n_jobs=2)(joblib.delayed(fitted_alone)(within) for _ in range(1))
+    assert (account.standing.charges, other.standing.charges) == (4, 5)
+
+
+def fitted_alone(model):
+    model.fit(X, y)
+
+
+@pytest.mark.usefixtures("kept_workers")
+def test_what_is_sent_counts_for_its_cohort_and_purpose(ledger, account):
+    account.attach(y, column="May", cohort="May")
+    asked = ledger.account("people", cohort="May", purpose="figure 3", approved_by="Ada")
+    with asked:
+        joblib.Parallel(n_jobs=2)([joblib.delayed(fitted_alone)(DPGPRegressor(**SMALL))])
+    (reserved,) = (e.content for e in ledger.entries() if e.content["kind"] == "reserved")
+    assert (reserved["cohort"], reserved["purpose"]) == ("May", "figure 3")
+    assert "approved_by" in reserved
+
+
+@pytest.mark.usefixtures("kept_workers")
+def test_workers_of_several_accounts_or_of_one_release_are_refused(ledger, account):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    model = DPGPRegressor(**SMALL)
+
+    def run():
+        joblib.Parallel(n_jobs=2)([joblib.delayed(fitted_alone)(model)])
+
+    with account, other, pytest.raises(SpendingError, match="several accounts were open"):
+        run()
+    with pytest.raises(SpendingError, match="counts in that one alone"):
+        account.publish(run)
+    assert (account.standing.charges, other.standing.charges) == (0, 0)
+
+
+def sent(model, account, monkeypatch):
+    """A model as another process has it, sent from within the block of an account."""
+    with account:
+        content, exported = pickle.dumps(model), {name: os.environ[name] for name in EXPORTED}
+    monkeypatch.setattr("cloakgp.privacy.spending._STARTED", 0)
+    return pickle.loads(content), exported
+
+
+def test_fits_of_two_accounts_in_threads_of_one_worker_count_each_in_its_own(
+    ledger, account, monkeypatch
+):
+    """Each is within its own block before the first of them draws."""
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    models = []
+    for each in (account, other):
+        with each:
+            models.append(pickle.dumps(DPGPRegressor(**SMALL)))
+    monkeypatch.setattr("cloakgp.privacy.spending._STARTED", 0)
+    first, together = threading.Event(), threading.Barrier(2, timeout=20)
+    validated = DPGPRegressor._request
+
+    def validate(model):
+        first.set()
+        together.wait()
+        return validated(model)
+
+    monkeypatch.setattr(DPGPRegressor, "_request", validate)
+    with ThreadPoolExecutor(2) as threads:
+        fits = [threads.submit(fitted_alone, pickle.loads(models[0]))]
+        assert first.wait(20)
+        fits.append(threads.submit(fitted_alone, pickle.loads(models[1])))
+        for fit in fits:
+            fit.result()
+    assert (account.standing.charges, other.standing.charges) == (1, 1)
+
+
+EXPORTED = ("CLOAKGP_LEDGER", "CLOAKGP_ACCOUNT", "CLOAKGP_PURPOSE", "CLOAKGP_LEDGER_BLOCK")
+
+
+def test_an_environment_that_a_person_set_must_agree_with_what_is_sent(
+    ledger, account, tmp_path, monkeypatch
+):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    model, exported = sent(DPGPRegressor(**SMALL), account, monkeypatch)
+    # That of an earlier block of the same process.
+    for name, value in (exported | {"CLOAKGP_ACCOUNT": "others"}).items():
+        monkeypatch.setenv(name, value)
+    model.fit(X, y)
+    assert (account.standing.charges, other.standing.charges) == (1, 0)
+    monkeypatch.delenv("CLOAKGP_LEDGER_BLOCK")
+    with pytest.raises(LedgerError, match=r"account 'people' of .*names the account 'others' of"):
+        model.fit(X, y)
+    monkeypatch.delenv("CLOAKGP_ACCOUNT")
+    model.fit(X, y)
+    assert (account.standing.charges, other.standing.charges) == (2, 0)
+    monkeypatch.setenv("CLOAKGP_LEDGER_HOME", str(tmp_path / "other home"))
+    second = Ledger.create(tmp_path / "other.db")
+    monkeypatch.setenv("CLOAKGP_LEDGER", second.database.shown)
+    with pytest.raises(LedgerError, match="names no account of"):
+        model.fit(X, y)
+
+
+def test_an_account_that_is_found_by_the_outputs_is_sent_too(ledger, account, monkeypatch):
+    account.attach(y, column="heights")
+    model, _ = sent(DPGPRegressor(**SMALL), ledger.any_account(), monkeypatch)
+    model.fit(X, y)
+    assert account.standing.charges == 1
+
+
+def test_a_ledger_that_is_not_there_is_refused(ledger, account, tmp_path, monkeypatch):
+    model, _ = sent(DPGPRegressor(**SMALL), account, monkeypatch)
+    model._ticket.directions["url"] = f"sqlite:///{tmp_path / 'nowhere.db'}"
+    with pytest.raises(LedgerError, match="is not found from this process: there is no ledger"):
+        model.fit(X, y)
+    model._ticket.directions.update(url=ledger.database.bare_url, ledger="f" * 32)
+    with pytest.raises(LedgerError, match="the ledger ffffffff, which is not found"):
+        model.fit(X, y)
+
+
+@pytest.mark.usefixtures("home")
+def test_no_password_is_sent():
+    given = "postgresql://ada:secret@host:5433/people?options=-csearch_path%3Dx&sslpassword=secret"
+    bare = Database(parse_url(given)).bare_url
+    assert bare == "postgresql://ada@host:5433/people?options=-csearch_path%3Dx"
+    assert parse_url(bare).password is None
 
 
 def test_a_thread_counts_for_the_only_block_that_is_open(ledger, account):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from spenders import charge, gaussian, spender
 
-from cloakgp import DPGPClassifier, DPGPRegressor
+from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor, extend, refine
 from cloakgp.ledger import Ledger, LedgerError, LimitError, projection
 from cloakgp.ledger.database import TableStore
 from cloakgp.privacy import OutputBounds, ask
@@ -207,6 +207,33 @@ def test_a_person_with_several_rows_is_another_unit(ledger):
         with pytest.raises(LedgerError, match="do not add up"):
             model.fit(X, X[:, 0] / 10)
     assert people.standing.charges == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (DPGPRegressor(bounds=(0, 1), epsilon=0.2, delta=1e-6), X[:, 0] / 10),
+        (DPGPQuantileRegressor(bounds=(0, 1), epsilon=0.2, delta=1e-6), X[:, 0] / 10),
+        (DPGPClassifier(classes=["a", "b"], epsilon=0.2, delta=1e-6), np.repeat(["a", "b"], 15)),
+    ],
+)
+def test_persons_who_have_one_row_each_are_persons(model, y, ledger):
+    """Whom a charge protects does not depend on whether anybody happens to have two rows."""
+    people = ledger.open_account("patients", epsilon=1.0, delta=1e-6, unit="person")
+    persons = [f"p{row}" for row in range(30)]
+    with people:
+        first = model.fit(X, y, groups=iter(persons)).release_
+        later = extend(first, X + 1, y, epsilon=0.2, delta=1e-6, groups=persons)
+        asked = refine(first, y, epsilon=0.2, delta=1e-6, groups=persons)
+    assert people.standing.charges == 3
+    for release in (first, later, asked):
+        # Protecting a person who has one row is protecting that row: nothing dearer is stated.
+        assert not any(one.strategy.grouped for one in release.measurements)
+    alone = model.fit(X, y).release_.guarantee
+    assert first.guarantee.epsilon == pytest.approx(alone.epsilon, rel=1e-6)
+    rows = ledger.open_account("rows", epsilon=1.0, delta=1e-6)
+    with rows:
+        model.fit(X, y, groups=persons)
 
 
 def test_labels_count(account):

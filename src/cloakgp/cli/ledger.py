@@ -12,6 +12,7 @@ from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, plain, say, stderr, stdout, warn
 from cloakgp.orders import texts
 from cloakgp.utils.files import write_file
+from cloakgp.utils.formatting import ceiling
 
 if TYPE_CHECKING:
     from cloakgp.ledger import Ledger, Standing
@@ -401,7 +402,8 @@ def import_files(
     found = _opened(url).account(account)
     for one in import_releases(found, files, reason=reason, people=said):
         counted = "known already" if one.charge is None else f"charge {one.charge}"
-        say(f"{one.path}: ({one.epsilon:.4g}, {one.delta:.4g}), {counted}")
+        pair = f"({ceiling(one.epsilon)}, {ceiling(one.delta, digits=4)})"
+        say(f"{one.path}: {pair}, {counted}")
 
 
 def _revoke_tokens(found: Ledger) -> int:

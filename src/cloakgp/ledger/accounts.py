@@ -17,7 +17,7 @@ from cloakgp.ledger import projection, schema
 from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
 from cloakgp.ledger.database import Database, TableStore, Writing
-from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.errors import LedgerError, OtherChoicesError
 from cloakgp.ledger.marks import (
     ReadInputs,
     RecognisedInputs,
@@ -34,7 +34,7 @@ from cloakgp.privacy.filters import (
     releases_left,
 )
 from cloakgp.privacy.fingerprints import fingerprint_column
-from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by
+from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by, this_process
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.open import OpenedRelease, load
 from cloakgp.utils.extras import extra
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 
 ACCOUNT, PURPOSE = "CLOAKGP_ACCOUNT", "CLOAKGP_PURPOSE"
+# The process whose block set the others; empty where a person did.
+BLOCK = "CLOAKGP_LEDGER_BLOCK"
 
 
 class Publishable(Protocol):
@@ -158,6 +160,10 @@ class KeyedCharge:
         Whether its call is running, or its process died.
     drawn : bool
         Whether noise may have been drawn.
+    draws : int
+        How often it may have been.
+    amount : Amount
+        What it counts for.
     kept : bool
         Whether the ledger keeps the release.
     """
@@ -165,6 +171,8 @@ class KeyedCharge:
     number: int
     open: bool
     drawn: bool
+    draws: int
+    amount: Amount
     kept: bool
 
 
@@ -173,8 +181,9 @@ class Account:
     """An account of one population; its block counts all charges within.
 
     ``with ledger.account("patients 2024"):`` counts every fit, those of ``cross_val_score``
-    included, in threads and processes that are started within the block as well, and refuses a
-    charge beyond the limit before any noise is drawn.
+    included, in threads and processes that are started within the block as well, and in any that
+    estimators are sent to from within it; it refuses a charge beyond the limit before any noise is
+    drawn.
 
     Attributes
     ----------
@@ -246,6 +255,21 @@ class Account:
         trace: TracebackType | None,
     ) -> None:
         self._blocks.pop().close()
+
+    def directions(self) -> dict[str, str]:
+        """Return what names the account to other processes, and holds no secret.
+
+        A password of the ledger's address is left out: the other process has it in its environment,
+        or in a file of its own, or does not reach the ledger.
+        """
+        return {
+            "ledger": self.database.name,
+            "url": self.database.bare_url,
+            "account": self.name,
+            "purpose": self.purpose,
+            "approved_by": self.approved_by,
+            "cohort": self.cohort,
+        }
 
     def with_inputs(self, inputs: ReadInputs, *, declared_public: Sequence[str] = ()) -> Account:
         """Return the account for calls with public inputs, which it compares with private columns.
@@ -539,15 +563,21 @@ class Account:
         Raises
         ------
         LedgerError
-            If no account is named, or the key was used with other choices.
+            If no account is named.
+        OtherChoicesError
+            If the key was used with other choices.
         """
         with self._keyed(key, choices) as (charge, _):
             if charge is None:
                 return None
-        drawn = projection.drawn_of(charge) != Amount()
-        kept = charge["release"] is not None
-        open_still = charge["state"] == projection.OPEN
-        return KeyedCharge(number=charge["number"], open=open_still, drawn=drawn, kept=kept)
+        return KeyedCharge(
+            number=charge["number"],
+            open=charge["state"] == projection.OPEN,
+            drawn=projection.drawn_of(charge) != Amount(),
+            draws=charge["draws"],
+            amount=projection.counted(charge),
+            kept=charge["release"] is not None,
+        )
 
     @contextmanager
     def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
@@ -560,7 +590,7 @@ class Account:
             if charge is not None and choices:
                 kept = _choices_of(charge["number"], connection)
                 if kept not in ("", _digest_choices(choices)):
-                    raise LedgerError(
+                    raise OtherChoicesError(
                         f"the key {key!r} belongs to another release of this account, with another "
                         "table, column or budget, or another choice of its options: nothing was "
                         "drawn. Take another key, or repeat the choices of the first call"
@@ -651,7 +681,12 @@ def open_content(content: bytes) -> OpenedRelease:
 def _exported(account: Account) -> Iterator[None]:
     """Have processes that are started within a block charge the account as well."""
     url = account.database.url.render_as_string(hide_password=False)
-    values = {ENVIRONMENT: url, ACCOUNT: account.name, PURPOSE: account.purpose}
+    values = {
+        ENVIRONMENT: url,
+        ACCOUNT: account.name,
+        PURPOSE: account.purpose,
+        BLOCK: this_process(),
+    }
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

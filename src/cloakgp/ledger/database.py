@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -328,6 +329,27 @@ class Database:
         if self.is_file:
             return self.url.database or ""
         return self.url.render_as_string(hide_password=True)
+
+    @property
+    def bare_url(self) -> str:
+        """Its address for other processes of any folder, without a password."""
+        url, query = self.url, self.url.query
+        path = url.database
+        if self.is_file and path and not path.startswith("file:"):
+            path = str(Path(path).absolute())
+        return URL.create(
+            url.drivername.partition("+")[0],
+            username=url.username,
+            host=url.host,
+            port=url.port,
+            database=path,
+            query={each: query[each] for each in query if "password" not in each.lower()},
+        ).render_as_string(hide_password=True)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the ledger, which no other has."""
+        return str(self.head()["ledger"])
 
     @property
     def _absence(self) -> str:

@@ -67,7 +67,9 @@ def parse_url(url: str) -> URL:
 def make_engine(url: URL) -> Engine:
     """Return an engine whose transactions are on the disk when they end.
 
-    SQLite's take its write lock when they begin if the execution option ``writing`` is set.
+    SQLite's take its write lock when they begin if the execution option ``writing`` is set. Those
+    of PostgreSQL are READ COMMITTED, whatever the server's default is: who waited for the lock of a
+    row sees what others wrote before they gave it up.
 
     Parameters
     ----------
@@ -78,10 +80,12 @@ def make_engine(url: URL) -> Engine:
     settings: dict[str, Any] = (
         {"timeout": PATIENCE, "isolation_level": None} if sqlite else {"connect_timeout": 10}
     )
+    # SQLite's transactions are serializable, one writer after another.
+    isolation: dict[str, Any] = {} if sqlite else {"isolation_level": "READ COMMITTED"}
     # A server may drop a waiting connection: each transaction has its own. The end of the last
     # connection to a file of SQLite empties its log, which takes long: one stays.
     engine = sa.create_engine(
-        url, connect_args=settings, poolclass=sa.QueuePool if sqlite else sa.NullPool
+        url, connect_args=settings, poolclass=sa.QueuePool if sqlite else sa.NullPool, **isolation
     )
 
     @sa.event.listens_for(engine, "connect")

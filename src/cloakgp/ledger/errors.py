@@ -13,6 +13,10 @@ class LimitError(LedgerError):
     """The limit of an account leaves no room."""
 
 
+class OtherChoicesError(LedgerError):
+    """A key belongs to a release with other choices."""
+
+
 class DamagedLedgerError(LedgerError):
     """The ledger was edited or cut, or is an older copy of itself."""
 

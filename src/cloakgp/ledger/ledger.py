@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from cloakgp.ledger import audit, projection, schema
 from cloakgp.ledger.accounts import (
     ACCOUNT,
+    BLOCK,
     PURPOSE,
     Account,
     Standing,
@@ -472,24 +473,82 @@ class Ledger:
         return f"<Ledger {self.id[:8]} at {self.database.shown}>"
 
 
-def account_of_environment() -> Account:
-    """Return the account that the environment names: ``CLOAKGP_LEDGER``, ``CLOAKGP_ACCOUNT``.
+def account_of_environment(
+    directions: Mapping[str, str] | None = None, *, process: str = ""
+) -> Account:
+    """Return the account that the environment names, or the one that was sent to this process.
 
-    Without the second it is the account to which the outputs are attached.
-    `cloakgp.privacy.spending` calls this outside of blocks.
+    The environment names it by ``CLOAKGP_LEDGER`` and ``CLOAKGP_ACCOUNT``; without the second it is
+    the account to which the outputs are attached. `cloakgp.privacy.spending` calls this outside of
+    blocks.
+
+    Parameters
+    ----------
+    directions : mapping of str to str, optional
+        From `Account.directions`, in another process.
+    process : str
+        The process of whose block these are.
 
     Raises
     ------
     LedgerError
-        If there is no such ledger.
+        If there is no such ledger; or if a person gave the environment another account than the
+        one that was sent. What blocks of the sending process left there is outdated, since workers
+        are kept from one block to the next.
     """
-    names = (os.environ.get(name, "") for name in (ENVIRONMENT, ACCOUNT, PURPOSE))
-    return _named(*names)
+    url, account, purpose, block = (
+        os.environ.get(name, "") for name in (ENVIRONMENT, ACCOUNT, PURPOSE, BLOCK)
+    )
+    if directions is None:
+        return _named(url, account, purpose)
+    sent = directions["account"]
+    if url and block != process:
+        here = _ledger_at(url)
+        if here.id != directions["ledger"] or (account and account != sent):
+            raise LedgerError(
+                f"this was sent here to count for the account {sent!r} of the ledger "
+                f"{directions['ledger'][:8]}, and the environment of this process names "
+                f"{_in_words(account)} of {here.id[:8]}: nothing was drawn. Set {ENVIRONMENT} and "
+                f"{ACCOUNT} to the same for both, or for none of them"
+            )
+    ledger = _ledger_sent(directions["ledger"], (url, directions["url"]))
+    if not sent:
+        return ledger.any_account(directions["purpose"])
+    return ledger.account(
+        sent,
+        **{name: directions[name] for name in ("purpose", "approved_by", "cohort")},
+    )
+
+
+def _in_words(account: str) -> str:
+    return f"the account {account!r}" if account else "no account"
+
+
+def _ledger_sent(name: str, urls: Sequence[str]) -> Ledger:
+    """Return the ledger of a name, at one of the addresses at which it may be from here."""
+    refusal = ""
+    for url in filter(None, urls):
+        try:
+            found = _ledger_at(url)
+        except LedgerError as error:
+            refusal = f": {error}"
+            continue
+        if found.id == name:
+            return found
+    raise LedgerError(
+        f"this was sent here to count in the ledger {name[:8]}, which is not found from this "
+        f"process{refusal}"
+    )
+
+
+@lru_cache(maxsize=8)
+def _ledger_at(url: str) -> Ledger:
+    return Ledger(url)
 
 
 @lru_cache(maxsize=8)
 def _named(url: str, account: str, purpose: str) -> Account:
-    ledger = Ledger(url)
+    ledger = _ledger_at(url)
     return ledger.account(account, purpose=purpose) if account else ledger.any_account(purpose)
 
 
