@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,8 +47,12 @@ def done(*words):
     return " ".join(result.output.split())
 
 
-def answer(name, *more):
-    return run("answer", "shared", f"{name}.csv", "--site", name, "--own", f"own-{name}", *more)
+TRUSTING = ("--trust-exchange",)
+
+
+def answer(name, *more, bound=TRUSTING):
+    words = ["answer", "shared", f"{name}.csv", "--site", name, "--own", f"own-{name}"]
+    return run(*words, *bound, *more)
 
 
 def step():
@@ -91,11 +97,11 @@ def test_only_the_roster_that_was_agreed_is_answered():
     done(*PLAN)
     step()
     run("collect", "shared")
-    digest = done("show", "shared").partition("roster: ")[2][:19]
-    result = answer("north", "--agreed", "0123 4567")
+    digest = done("show", "shared").partition("roster: ")[2][:49]
+    result = answer("north", "--agreed", "0123 4567 " * 5)
     assert result.exit_code != 0
     assert "another than was agreed" in " ".join(result.output.split())
-    assert "eight digits" in " ".join(answer("north", "--agreed", digest[:4]).output.split())
+    assert "40 digits" in " ".join(answer("north", "--agreed", digest[:19]).output.split())
     assert "Answered" in answer("north", "--agreed", digest).output
 
 
@@ -126,10 +132,124 @@ def test_a_custodians_ledger_counts(folder):
     assert answer("north", "--ledger", "ledger.db").exit_code != 0
 
 
+def exchange_plan(*changed):
+    """Put another plan in the place of the one that was agreed, as who can write there may."""
+    Path("other/plan.json").unlink(missing_ok=True)
+    done(*[word.replace("shared", "other") for word in PLAN], *changed)
+    Path("shared/plan.json").write_bytes(Path("other/plan.json").read_bytes())
+
+
+EXCHANGED = ["--output", "ward", "--inputs", "age,height"]
+
+
+@pytest.fixture
+def wards():
+    """Tables with another column, which nobody agreed to."""
+    for name in ("north", "south"):
+        table = pd.read_csv(f"{name}.csv")
+        table.assign(ward=np.arange(30) % 3).to_csv(f"{name}.csv", index=False)
+
+
+def nothing_was_sent():
+    return not Path("shared/sites").exists()
+
+
+@pytest.mark.usefixtures("wards")
+def test_the_first_run_shows_the_plan_and_sends_nothing():
+    """Whoever wrote the plan could have named the private column among the public ones."""
+    done(*PLAN)
+    exchange_plan(*EXCHANGED)
+    result = answer("north", bound=())
+    told = " ".join(result.output.split())
+    assert result.exit_code == 1
+    assert "sent to all, row by row: age, height; private: ward" in told
+    assert "bounds of ward: 40 to 240" in told
+    assert "Nothing was sent of the private column" in told
+    assert "--plan-agreed" in told
+    assert nothing_was_sent()
+    # Nor is it taken for agreed to by the next run.
+    assert answer("north", bound=()).exit_code == 1
+    assert nothing_was_sent()
+
+
+def test_the_roster_is_compared_before_anything_is_answered():
+    """Whoever can write there could have put keys of their own in the place of the others'."""
+    done(*PLAN)
+    digest = done("show", "shared").partition("plan: ")[2][:49]
+    for name in ("north", "south"):
+        assert "Joined" in answer(name, "--plan-agreed", digest, bound=()).output
+    run("collect", "shared")
+    result = answer("north", bound=())
+    told = " ".join(result.output.split())
+    assert result.exit_code == 1
+    assert "run this again with --agreed and its digits" in told
+    assert "south: 30 rows, key " in told
+    assert not list(Path("shared").rglob("answers"))
+    roster = told.partition("roster: ")[2][:49]
+    assert "Answered" in answer("north", "--agreed", roster, bound=()).output
+    assert "Answered" in answer("south", "--agreed", roster, bound=()).output
+    run("collect", "shared")
+    # What was compared once is noted.
+    assert all("Opened" in answer(name, bound=()).output for name in ("north", "south"))
+
+
+def test_a_custodians_own_folder_is_not_within_the_shared_one():
+    done(*PLAN)
+    words = ["answer", "shared", "north.csv", "--site", "north", "--own", "shared/own", *TRUSTING]
+    result = run(*words)
+    assert "not within the shared one" in " ".join(result.output.split())
+    assert not Path("shared/own").exists()
+
+
+@pytest.mark.usefixtures("wards")
+def test_only_the_plan_that_was_agreed_is_joined():
+    told = done(*PLAN)
+    digest = told.partition("Wrote the plan to shared: ")[2][:49]
+    assert len(digest.replace(" ", "")) == 40
+    exchange_plan("--epsilon", "100")
+    result = answer("north", "--plan-agreed", digest, bound=())
+    assert "the plan is another than was agreed" in " ".join(result.output.split())
+    assert "40 digits" in " ".join(answer("north", "--plan-agreed", digest[:30]).output.split())
+    assert nothing_was_sent()
+    Path("shared/plan.json").unlink()
+    done(*PLAN)
+    assert "Joined" in answer("north", "--plan-agreed", digest, bound=()).output
+    # What was agreed to once is noted, and need not be said again.
+    assert "Run it again" in answer("north", bound=()).output
+    Path("shared/plan.json").unlink()
+    exchange_plan(*EXCHANGED)
+    result = answer("north", bound=())
+    assert "another than this site agreed to" in " ".join(result.output.split())
+
+
+@pytest.mark.usefixtures("wards")
+def test_a_ledger_knows_what_is_private_before_anything_is_sent(folder):
+    ledger = Ledger.create(folder / "ledger.db")
+    account = ledger.open_account("patients", epsilon=1.0, delta=0.0)
+    account.attach(pd.read_csv("north.csv")["height"], column="height")
+    done(*PLAN, *EXCHANGED)
+    words = ["--ledger", "ledger.db", "--account", "patients"]
+    result = answer("north", *words)
+    assert result.exit_code != 0
+    assert "height cannot be public" in " ".join(result.output.split())
+    assert nothing_was_sent()
+    declared = answer("north", *words, "--declared-public", "height")
+    assert "Joined" in declared.output
+
+
+def test_a_plan_that_changes_between_two_readings_is_refused(folder):
+    """A pipe tells each reader something else."""
+    done(*PLAN)
+    (folder / "shared" / "plan.json").unlink()
+    os.mkfifo(folder / "shared" / "plan.json")
+    assert "no regular file" in " ".join(answer("north").output.split())
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         (["--sites", "north"], "two sites"),
+        (["--sites", "north,North"], "in capital letters alone"),
         (["--colluding", "2"], "may work together"),
         (["--transform", "log", "--bounds", "-40", "240"], "output_transform"),
         (["--exposure", "years"], "of rows with counts"),
@@ -206,7 +326,8 @@ def test_counts_with_exposures_of_custodians():
         table.assign(height=table["age"] // 20, years=[1.0, 2.5] * 15).to_csv(
             f"{name}.csv", index=False
         )
-    release = released("--counts", "--exposure", "years", "--bounds", "0", "20", "--gap", "0.1")
+    words = ["--counts", "--exposure", "years", "--bounds", "0", "20", "--gap", "0.1"]
+    release = released(*words)
     assert release.input_names == ("age",)
     assert release.predict([[40.0]]).shape == (1,)
 
@@ -231,7 +352,7 @@ def test_a_person_with_too_many_rows_is_refused(folder):
     assert not (folder / "shared" / "sites").exists()
 
 
-def test_several_processes_on_one_machine(folder):
+def test_several_processes_on_one_machine(folder, patience):
     """Each waits for the others, until the release is there."""
     done(*PLAN)
     program = [sys.executable, "-m", "cloakgp", "custodians"]
@@ -240,7 +361,7 @@ def test_several_processes_on_one_machine(folder):
             [
                 *program,
                 *("answer", "shared", f"{name}.csv", "--site", name, "--own", f"own-{name}"),
-                *("--wait", "100"),
+                *(*TRUSTING, "--wait", str(patience)),
             ],
             stdout=subprocess.PIPE,
             text=True,
@@ -248,15 +369,15 @@ def test_several_processes_on_one_machine(folder):
         for name in ("north", "south")
     ]
     made = subprocess.run(
-        [*program, "collect", "shared", "-o", "release.cloak", "--wait", "100"],
+        [*program, "collect", "shared", "-o", "release.cloak", "--wait", str(patience)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=5 * patience,
     )
     assert made.returncode == 0, made.stderr
     for process in waiting:
-        told, _ = process.communicate(timeout=100)
+        told, _ = process.communicate(timeout=2 * patience)
         assert "The release is there" in told
     assert Release.load(folder / "release.cloak").n_rows == 60
 
@@ -324,7 +445,8 @@ def planned(office, act, *more):
 
 
 def answered(act, who, site, place, *more):
-    return act(who, "answer", place, f"{site}.csv", "--site", site, "--own", f"own-{site}", *more)
+    words = ["answer", place, f"{site}.csv", "--site", site, "--own", f"own-{site}"]
+    return act(who, *words, *TRUSTING, *more)
 
 
 def test_a_release_by_a_service(office, act, folder):
@@ -339,7 +461,7 @@ def test_a_release_by_a_service(office, act, folder):
     assert "Answered" in told
     shown = act("north", "show", place)
     assert "next: waiting for north to answer" in shown
-    roster = shown.partition("roster: ")[2][:19]
+    roster = shown.partition("roster: ")[2][:49]
     # The service goes on at once when all have answered.
     told = answered(act, "north", "north", place, "--agreed", roster)
     assert "Answered" in told

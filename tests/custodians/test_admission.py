@@ -7,9 +7,9 @@ import json
 
 import numpy as np
 import pytest
-from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of, rows_of
+from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of, rows_of, site_at
 
-from cloakgp.custodians import CustodiansError, Site
+from cloakgp.custodians import CustodiansError
 from cloakgp.custodians.admission import admit_file, may_read
 from cloakgp.custodians.files import inputs_from_bytes, inputs_to_bytes, question_file
 from cloakgp.custodians.progress import Progress
@@ -39,7 +39,7 @@ def kept_ward(folder, **settings):
     ward = Ward(folder, plan=plan_of(**settings))
     for part, name in enumerate(NAMES):
         kept = Kept(ward.exchange, name)
-        ward.sites[name] = Site(name, rows_of(part), kept, folder / name)
+        ward.sites[name] = site_at(name, rows_of(part), kept, folder / name)
     return ward
 
 

@@ -6,6 +6,7 @@ import pytest
 from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of
 
 from cloakgp.custodians.errors import CustodiansError
+from cloakgp.custodians.plan import digest_of
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy.spending import SpendingError
@@ -148,7 +149,8 @@ def test_another_keeper_counts_without_a_ledger(tmp_path, ledger):
 def test_the_keys_of_questions_are_of_the_roster(alone, ledger):
     alone.finish()
     roster = alone.coordinator.roster.digest
-    found = ledger.account("patients").find(f"custodians {roster[:16]}, question 1/1")
+    request = digest_of(alone.exchange.get("attempt-1/question-1/request.cloak"))
+    found = ledger.account("patients").find(f"custodians {roster}, question 1/1, {request}")
     assert found.drawn
     assert not found.open
 
@@ -163,11 +165,12 @@ def test_the_coordinator_counts_nothing(tmp_path, ledger):
     assert set(ward.sites) == set(NAMES)
 
 
-def test_a_lost_folder_is_not_drawn_for_again(alone, tmp_path):
+def test_a_lost_folder_is_not_drawn_for_again(alone, tmp_path, ledger):
     """The ledger knows of what was drawn and opened; nobody can draw other noise for it."""
     alone.finish()
     (tmp_path / "sites" / "west" / "journal.json").unlink()
     (tmp_path / "sites" / "west" / "answer-1-1.json").unlink()
     alone.exchange.files.pop("attempt-1/question-1/answers/west.json")
+    alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
     with pytest.raises(SpendingError, match="closed the charge"):
         alone.step("west")

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quiet_noise import silence
-from small_plans import NAMES
+from small_plans import NAMES, site_at
 
 from cloakgp import DPGPQuantileRegressor, DPGPRegressor, PrivacyParameterWarning, Release
-from cloakgp.custodians import CustodiansError, MemoryExchange, Plan, Site, simulate
+from cloakgp.custodians import CustodiansError, MemoryExchange, Plan, simulate
 from cloakgp.custodians.coordinator import Coordinator
 from cloakgp.custodians.files import question_file
 from cloakgp.custodians.request import Request
@@ -24,7 +24,6 @@ X = RNG.uniform(0.0, 10.0, size=(N, 1))
 AMOUNTS = np.exp(1.5 + np.sin(X[:, 0]) + 0.2 * RNG.normal(size=N))
 YEARS = RNG.uniform(0.5, 4.0, size=N)
 COUNTS = RNG.poisson(YEARS * np.exp(np.sin(X[:, 0]))).astype(float)
-ORDER = np.concatenate([np.arange(part, N, 3) for part in range(3)])
 # Nobody is at two sites; as many rows as come.
 WHOSE = np.array([f"{row % 3} {row % 7}" for row in range(N)])
 SETTINGS = {"epsilon": 5.0, "delta": 1e-5, "inducing": 4, "gap": 0.1, "noise": "gaussian"}
@@ -51,6 +50,12 @@ def of_amounts(**changed):
     )
 
 
+def order_of(inputs):
+    """The order of rows of all sites, each of which sends its own by their inputs."""
+    parts = [np.arange(part, N, 3) for part in range(3)]
+    return np.concatenate([part[np.lexsort(inputs[part].T[::-1])] for part in parts])
+
+
 def joint(model, inputs, outputs, *, names=("x",), persons=False, **changed):
     """The release of three sites, and that of one table."""
     given = {"exposure_name": "years"} if "years" in names else {}
@@ -72,7 +77,7 @@ def joint(model, inputs, outputs, *, names=("x",), persons=False, **changed):
     exposed = {"exposure": "years"} if "years" in names else {}
     with warnings.catch_warnings(action="ignore", category=PrivacyParameterWarning):
         found = simulate(plan, tables)
-        alone = plan.estimator().fit_rows(rows(ORDER), **exposed).release_
+        alone = plan.estimator().fit_rows(rows(order_of(inputs)), **exposed).release_
     return found, alone
 
 
@@ -125,7 +130,7 @@ def asked_of(tmp_path, case):
     exchange = MemoryExchange()
     coordinator = Coordinator(exchange, plan)
     sites = [
-        Site(name, ArrayRows(inputs[part::3], outputs[part::3]), exchange, tmp_path / name)
+        site_at(name, ArrayRows(inputs[part::3], outputs[part::3]), exchange, tmp_path / name)
         for part, name in enumerate(NAMES)
     ]
     for site in sites:

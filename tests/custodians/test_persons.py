@@ -9,13 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quiet_noise import silence
-from small_plans import NAMES, ONE_QUESTION, TWO_QUESTIONS, Ward, X, Y
+from small_plans import NAMES, ONE_QUESTION, TWO_QUESTIONS, Ward, X, Y, site_at
 
 from cloakgp import DPGPClassifier, DPGPRegressor, PrivacyParameterWarning, Release
-from cloakgp.custodians import CustodiansError, MemoryExchange, Plan, Site, simulate
+from cloakgp.custodians import CustodiansError, MemoryExchange, Plan, simulate
 from cloakgp.custodians.files import (
+    attempt_file,
     inputs_from_bytes,
     inputs_to_bytes,
+    names_to_bytes,
     persons_of,
     question_file,
 )
@@ -161,10 +163,30 @@ def test_the_promise_is_told(places, told):
     assert most.get(places, "6 people with up to 4 rows at each") in facts["protected"]
 
 
-def test_a_site_that_has_dropped_out_is_none_where_persons_are():
+def test_a_person_counts_as_at_all_sites_of_the_plan():
+    """Of those alone that are asked, attempts with others in each would add up to more."""
     release = simulate(plan_of(colluding=1), tables_of(), dropping=["west"])
     assert release.custodians.sites_of_person == 2
-    assert release.measurements[0].strategy.grouping.places == 2
+    assert release.measurements[0].strategy.grouping.places == 3
+
+
+def test_attempts_with_different_sites_protect_a_person_at_all_of_them(tmp_path):
+    """Two of three are asked, and then another two: nobody pays more than the plan's budget."""
+    ward = Ward(tmp_path, plan=plan_of(delta=0.0), names=())
+    for name, rows in tables_of().items():
+        ward.sites[name] = site_at(name, rows, ward.exchange, tmp_path / name)
+    ward.step()
+    ward.coordinator.close_roster()
+    for number, asked in enumerate([("east", "north"), ("west", "east")], start=1):
+        ward.exchange.put(attempt_file(number), names_to_bytes(asked))
+        ward.collect()
+        asking = Request.from_bytes(ward.exchange.files[question_file(number, 1, "request.cloak")])
+        assert asking.places == 3
+        ward.step(asked[0])
+        fewer = replace(asking, places=2).to_bytes()
+        ward.exchange.files[question_file(number, 1, "request.cloak")] = fewer
+        with pytest.raises(CustodiansError, match="others together than the plan"):
+            ward.step(asked[1])
 
 
 def test_ids_of_persons_stay_at_their_site(tmp_path):
@@ -173,7 +195,7 @@ def test_ids_of_persons_stay_at_their_site(tmp_path):
     exchange = MemoryExchange()
     ward = Ward(tmp_path, plan=plan_of(), exchange=exchange, names=())
     for part, name in enumerate(NAMES):
-        ward.sites[name] = Site(name, rows_of(part, persons=persons), exchange, tmp_path / name)
+        ward.sites[name] = site_at(name, rows_of(part, persons=persons), exchange, tmp_path / name)
     ward.finish()
     sent = inputs_from_bytes(exchange.files["sites/east.npy"], columns=2)
     assert sent[:, 1].tolist() == [number % 4 for number in range(10)]
@@ -189,7 +211,7 @@ def test_ids_of_persons_stay_at_their_site(tmp_path):
 
 def site_of(tmp_path, rows, *, plan, name="west"):
     ward = Ward(tmp_path, plan=plan, names=())
-    return Site(name, rows, ward.exchange, tmp_path / name)
+    return site_at(name, rows, ward.exchange, tmp_path / name)
 
 
 def test_a_person_with_more_rows_than_the_plan_allows_is_refused(tmp_path):
@@ -214,7 +236,7 @@ def test_persons_that_are_none_are_refused(numbers):
 def test_a_coordinator_refuses_a_site_that_does_not_say_whose_rows_they_are(tmp_path):
     ward = Ward(tmp_path, plan=plan_of(), names=())
     for part, name in enumerate(NAMES):
-        Site(name, rows_of(part), ward.exchange, tmp_path / name).step()
+        site_at(name, rows_of(part), ward.exchange, tmp_path / name).step()
     content = inputs_to_bytes(np.column_stack([X[2::3], np.full(10, 0.5)]))
     member = Member.from_bytes(ward.exchange.files["sites/west.json"])
     ward.exchange.files["sites/west.npy"] = content
@@ -229,13 +251,13 @@ def test_persons_who_share_a_number_are_not_taken_for_one(tmp_path, monkeypatch)
     monkeypatch.setattr("cloakgp.data.arrays.group_number", lambda _: 5)
     ward = Ward(tmp_path, plan=plan_of(), names=())
     for part, name in enumerate(NAMES):
-        ward.sites[name] = Site(name, rows_of(part), ward.exchange, tmp_path / name)
+        ward.sites[name] = site_at(name, rows_of(part), ward.exchange, tmp_path / name)
     release = ward.finish()
     assert release.measurements[0].strategy.grouping.most_rows == 10
     # Of rows that say whose they are only once, nobody knows better.
     once = ArrayRows(X[2::3], Y[2::3], groups=iter(PERSONS.tolist()))
     with pytest.raises(CustodiansError, match="10 rows at one site"):
-        Site("west", once, ward.exchange, tmp_path / "other").step()
+        site_at("west", once, ward.exchange, tmp_path / "other").step()
 
 
 @pytest.mark.parametrize(
@@ -250,7 +272,7 @@ def test_a_question_that_protects_less_than_the_plan_is_refused(tmp_path, change
     """From a coordinator that asks rows of persons as if each were on its own, say."""
     ward = Ward(tmp_path, plan=plan_of(), names=())
     for part, name in enumerate(NAMES):
-        ward.sites[name] = Site(name, rows_of(part), ward.exchange, tmp_path / name)
+        ward.sites[name] = site_at(name, rows_of(part), ward.exchange, tmp_path / name)
     ward.ask()
     name = question_file(1, 1, "request.cloak")
     request = Request.from_bytes(ward.exchange.files[name])
@@ -282,13 +304,13 @@ def test_plans_of_persons_that_make_no_sense_are_refused(settings, message):
 
 def test_what_is_promised_of_persons_is_in_the_digest_that_all_note(tmp_path):
     ward = Ward(tmp_path, plan=plan_of(), names=())
-    site = Site("east", rows_of(0), ward.exchange, tmp_path / "east")
+    site = site_at("east", rows_of(0), ward.exchange, tmp_path / "east")
     site.step()
     content = json.loads(ward.exchange.files["plan.json"])
     assert content["sites_of_person"] == 3
     ward.exchange.files["plan.json"] = json.dumps({**content, "sites_of_person": 1}).encode()
     with pytest.raises(CustodiansError, match="another than this site agreed"):
-        site.step()
+        site_at("east", rows_of(0), ward.exchange, tmp_path / "east").step()
 
 
 def test_a_ledger_counts_a_question_for_persons(tmp_path):
@@ -297,7 +319,7 @@ def test_a_ledger_counts_a_question_for_persons(tmp_path):
     ward = Ward(tmp_path, plan=plan_of(), names=())
     for part, name in enumerate(NAMES):
         counted = {"ledger": ledger, "account": "people"} if name == "east" else {}
-        ward.sites[name] = Site(name, rows_of(part), ward.exchange, tmp_path / name, **counted)
+        ward.sites[name] = site_at(name, rows_of(part), ward.exchange, tmp_path / name, **counted)
     ward.finish()
     [standing] = ledger.standings()
     assert (standing.charges, standing.open) == (1, ())

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from quiet_noise import silence
 from sklearn.gaussian_process.kernels import RBF
-from small_plans import NAMES, ONE_QUESTION, TWO_QUESTIONS, Ward, X, Y, plan_of, rows_of
+from small_plans import (
+    NAMES,
+    ONE_QUESTION,
+    TWO_QUESTIONS,
+    Ward,
+    X,
+    Y,
+    plan_of,
+    rows_of,
+    site_at,
+)
 
 from cloakgp import DPGPClassifier, DPGPRegressor, Release
 from cloakgp.custodians import (
@@ -17,16 +27,21 @@ from cloakgp.custodians import (
     FolderExchange,
     MemoryExchange,
     Plan,
-    Site,
     WaitingError,
     simulate,
 )
-from cloakgp.custodians.files import Complete, Hidden, question_file
-from cloakgp.custodians.plan import Roster
+from cloakgp.custodians.files import Complete, Hidden, names_to_bytes, question_file
+from cloakgp.custodians.masks import SiteKey
+from cloakgp.custodians.plan import Member, Roster
+from cloakgp.custodians.request import Request
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.passes import RowTable
+from cloakgp.privacy.ask import StrategyBound
+from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.spending import SpendingError
 from cloakgp.release.custodians import Custodians
+from cloakgp.release.streamed_strategy import EqualShares
 from cloakgp.report.describe import describe
 
 FIRST = question_file(1, 1, "")
@@ -96,6 +111,7 @@ def test_a_release_is_an_ordinary_one(tmp_path):
     assert not again.insecure
 
 
+@pytest.mark.usefixtures("noise_that_repeats")
 def test_noise_has_the_stated_sd():
     """Of answers to outputs that are 0, which are noise alone."""
     settings = {"epsilon": 10.0, "kernel": 0.5 * RBF(0.1), "inducing": 30}
@@ -125,7 +141,7 @@ def test_nothing_that_is_exchanged_holds_an_output(tmp_path):
     plan = plan_of()
     coordinator = Coordinator(exchange, plan)
     sites = [
-        Site(name, rows_of(part, outputs=outputs), exchange, tmp_path / name)
+        site_at(name, rows_of(part, outputs=outputs), exchange, tmp_path / name)
         for part, name in enumerate(NAMES)
     ]
 
@@ -273,6 +289,7 @@ def test_a_plan_with_a_field_changed_is_another(tmp_path):
     content = json.loads(ward.exchange.files["plan.json"])
     content["settings"]["epsilon"] = 2.0
     ward.exchange.files["plan.json"] = json.dumps(content).encode()
+    ward.begin_again("east")
     with pytest.raises(CustodiansError, match="agreed"):
         ward.step("east")
     with pytest.raises(CustodiansError, match="another"):
@@ -299,10 +316,10 @@ def test_inputs_that_are_not_those_of_the_site_are_refused(tmp_path):
 def test_a_site_whose_table_changed_is_refused(tmp_path):
     ward = Ward(tmp_path)
     ward.step()
-    moved = Site("west", rows_of(1), ward.exchange, tmp_path / "west")
+    moved = site_at("west", rows_of(1), ward.exchange, tmp_path / "west")
     with pytest.raises(CustodiansError, match="others than those"):
         moved.step()
-    fewer = Site("west", ArrayRows(X[:3], Y[:3]), ward.exchange, tmp_path / "west")
+    fewer = site_at("west", ArrayRows(X[:3], Y[:3]), ward.exchange, tmp_path / "west")
     with pytest.raises(CustodiansError, match="others than those"):
         fewer.step()
 
@@ -311,15 +328,15 @@ def test_a_site_with_other_columns_is_refused(tmp_path):
     ward = Ward(tmp_path)
     rows = ArrayRows(np.zeros((3, 2)), np.zeros(3))
     with pytest.raises(CustodiansError, match="1 public columns, and the rows have 2"):
-        Site("west", rows, ward.exchange, tmp_path / "west").step()
+        site_at("west", rows, ward.exchange, tmp_path / "west").step()
     named = ArrayRows(np.zeros((3, 1)), np.zeros(3), input_names=["z"])
     with pytest.raises(CustodiansError, match="the rows have z"):
-        Site("west", named, ward.exchange, tmp_path / "west").step()
+        site_at("west", named, ward.exchange, tmp_path / "west").step()
     with pytest.raises(CustodiansError, match="none of the sites"):
-        Site("south", rows_of(2), ward.exchange, tmp_path / "south").step()
+        site_at("south", rows_of(2), ward.exchange, tmp_path / "south").step()
     grouped = ArrayRows(np.zeros((3, 1)), np.zeros(3), groups=["a", "a", "b"])
     with pytest.raises(CustodiansError, match="each on its own"):
-        Site("west", grouped, ward.exchange, tmp_path / "west").step()
+        site_at("west", grouped, ward.exchange, tmp_path / "west").step()
 
 
 def test_another_roster_is_refused(tmp_path):
@@ -330,6 +347,7 @@ def test_another_roster_is_refused(tmp_path):
     entries[0]["key"] = "11" * 32
     ward.step("north")
     ward.exchange.files["roster.json"] = json.dumps(entries, indent=1).encode()
+    ward.begin_again("east", "north")
     with pytest.raises(CustodiansError, match="another entry"):
         ward.step("east")
     with pytest.raises(CustodiansError, match="another than this site agreed"):
@@ -342,15 +360,105 @@ def test_only_the_roster_that_was_agreed_is_answered(tmp_path):
     digest = ward.coordinator.roster.digest
 
     def site(agreed):
-        return Site("west", rows_of(2), ward.exchange, tmp_path / "west", agreed=agreed)
+        return site_at("west", rows_of(2), ward.exchange, tmp_path / "west", agreed=agreed)
 
     with pytest.raises(CustodiansError, match="another than was agreed"):
-        site("01234567" if digest[:8] != "01234567" else "76543210").step()
+        site("01234567" * 5).step()
     assert ward.exchange.get(FIRST + "answers/west.json") is None
-    for wrong in ("0123", "not a digest", digest + "0"):
-        with pytest.raises(CustodiansError, match="eight digits"):
+    # Of fewer digits, whoever makes the roster finds two with the same ones by trying keys.
+    for wrong in ("0123", digest[:39], "not a digest", digest + "0"):
+        with pytest.raises(CustodiansError, match="40 digits"):
             site(wrong)
-    assert site(f"{digest[:4]} {digest[4:8].upper()}").step() == ("answered",)
+    assert site(f"{digest[:4]} {digest[4:40].upper()}").step() == ("answered",)
+
+
+def entry(ward, name, key):
+    return Member(name=name, key=key.public, rows=1, inputs="0" * 64, plan=ward.plan.digest)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("g0", "g1"), "does not name, or one twice"),
+        (("east", "east"), "does not name, or one twice"),
+    ],
+)
+def test_a_roster_with_sites_that_the_plan_does_not_name_is_refused(tmp_path, names, message):
+    """Sites that the coordinator invents would bring down the share of the noise of all others."""
+    ward = Ward(tmp_path)
+    ward.step()
+    sent = [Member.from_bytes(ward.exchange.files[f"sites/{name}.json"]) for name in NAMES]
+    roster = Roster((*sent, *(entry(ward, name, SiteKey.draw()) for name in names)))
+    ward.exchange.put("roster.json", roster.to_bytes())
+    for name in NAMES:
+        with pytest.raises(CustodiansError, match=message):
+            ward.step(name)
+    with pytest.raises(CustodiansError, match=message):
+        ward.coordinator.collect()
+
+
+def test_a_roster_of_one_site_is_refused(tmp_path):
+    ward = Ward(tmp_path, plan=plan_of(colluding=0))
+    ward.step()
+    own = Member.from_bytes(ward.exchange.files["sites/east.json"])
+    ward.exchange.put("roster.json", Roster((own,)).to_bytes())
+    with pytest.raises(CustodiansError, match="two sites or more"):
+        ward.step("east")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"), [(("east",), "two sites or more"), (("east", "g0"), "others are asked")]
+)
+def test_one_site_is_not_asked_alone_and_none_with_others_than_joined(tmp_path, asked, message):
+    ward = Ward(tmp_path, plan=plan_of(colluding=0))
+    ward.step()
+    ward.coordinator.close_roster()
+    ward.exchange.put("attempt-1/members.json", names_to_bytes(asked))
+    with pytest.raises(CustodiansError, match=message):
+        ward.step("east")
+
+
+@pytest.mark.parametrize("held", [0.25, 0.75])
+def test_labels_of_the_coordinator_s_choice_tell_nothing(tmp_path, held):
+    """A site would fail if, and only if, an output is none of them: a bit, exact and for free."""
+    outputs = np.full(len(Y), 0.5)
+    outputs[0] = held
+    ward = Ward(tmp_path, plan=plan_of(delta=0.0))
+    ward.sites["east"] = site_at(
+        "east", rows_of(0, outputs=outputs), ward.exchange, tmp_path / "east"
+    )
+    ward.step()
+    roster = ward.coordinator.close_roster()
+    ward.exchange.put("attempt-1/members.json", names_to_bytes(NAMES))
+    request = Request.of(
+        EqualShares(),
+        bound=StrategyBound(
+            answers=1, longest=1.0, chunk_rows=100, count=len(Y), noise=noise_named("laplace")
+        ),
+        question=Classes((0.25, 0.5)),
+        epsilon=1.0,
+        delta=0.0,
+        roster=roster.digest,
+        attempt=1,
+        number=1,
+        members=NAMES,
+        reading=ward.plan.reading,
+    )
+    ward.exchange.put(FIRST + "request.cloak", request.to_bytes())
+    with pytest.raises(CustodiansError, match="other labels than the plan"):
+        ward.step("east")
+    assert ward.exchange.get(FIRST + "answers/east.json") is None
+
+
+def test_a_site_with_invalid_cells_does_not_join(tmp_path):
+    """Afterwards, not answering would tell the others of them."""
+    ward = Ward(tmp_path)
+    outputs = Y.copy()
+    outputs[3] = np.nan
+    site = site_at("east", rows_of(0, outputs=outputs), ward.exchange, tmp_path / "east")
+    with pytest.raises(ValueError, match="NaN"):
+        site.step()
+    assert not [name for name in ward.exchange.files if name.startswith("sites/")]
 
 
 def change(ward, name, **changed):
@@ -387,6 +495,7 @@ def test_an_answer_is_sent_once(tmp_path):
     assert ward.step("west") == {"west": ()}
     # Were the file lost, the same would be sent.
     ward.exchange.files.pop(FIRST + "answers/west.json")
+    ward.begin_again("west")
     assert ward.step("west") == {"west": ("answered",)}
     assert ward.exchange.files[FIRST + "answers/west.json"] == sent
 
@@ -426,6 +535,7 @@ def test_a_question_that_was_changed_is_refused(tmp_path):
         ward.step("north")
     assert ward.sites["north"].folder.load().questions == {}
     ward.exchange.files[FIRST + "request.cloak"] = b"nothing"
+    ward.begin_again("north")
     with pytest.raises(CustodiansError, match="cannot be read"):
         ward.step("north")
     with pytest.raises(CustodiansError, match="another question comes out"):

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from quiet_noise import silence
-from small_plans import NAMES
+from small_plans import NAMES, site_at
 
 from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
-from cloakgp.custodians import Coordinator, CustodiansError, MemoryExchange, Plan, Site, simulate
+from cloakgp.custodians import Coordinator, CustodiansError, MemoryExchange, Plan, simulate
 from cloakgp.custodians.coordinator import release_of
 from cloakgp.custodians.files import question_file
 from cloakgp.custodians.request import Request
@@ -106,7 +106,7 @@ def test_it_says_of_whom_it_is_and_comes_back_from_its_file():
 def asked_of(tmp_path, **settings):
     exchange = MemoryExchange()
     coordinator = Coordinator(exchange, plan_of(**settings))
-    sites = [Site(name, rows, exchange, tmp_path / name) for name, rows in tables_of().items()]
+    sites = [site_at(name, rows, exchange, tmp_path / name) for name, rows in tables_of().items()]
     for site in sites:
         site.step()
     with pytest.raises(CustodiansError, match="to answer"):
@@ -128,7 +128,7 @@ def test_a_question_that_parts_the_outputs_of_a_row_is_refused(tmp_path):
         site.step()
     exchange.files[name] = replace(request, count=N).to_bytes()
     with pytest.raises(CustodiansError, match="another number of rows"):
-        site.step()
+        site_at(site.name, site._rows, exchange, site.folder.path).step()
     assert site.folder.load().questions == {}
 
 
@@ -143,7 +143,7 @@ def test_a_question_that_parts_the_outputs_of_a_row_is_refused(tmp_path):
 def test_a_site_with_other_private_columns_is_refused(tmp_path, outputs, message):
     exchange = MemoryExchange()
     exchange.put("plan.json", plan_of().to_bytes())
-    site = Site("west", ArrayRows(X, outputs), exchange, tmp_path)
+    site = site_at("west", ArrayRows(X, outputs), exchange, tmp_path)
     with pytest.raises(CustodiansError, match=message):
         site.step()
     assert exchange.get("sites/west.json") is None

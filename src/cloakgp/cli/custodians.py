@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from cloakgp.custodians import Coordinator, Plan, Site
     from cloakgp.custodians.coordinator import JointRelease
     from cloakgp.custodians.exchange import Exchange
-    from cloakgp.custodians.plan import Estimator
+    from cloakgp.custodians.plan import Estimator, Roster
     from cloakgp.custodians.progress import Progress
     from cloakgp.data import ArrayRows, FileRows
+    from cloakgp.ledger.marks import ReadInputs
     from cloakgp.orders.options import SourceTable
 
 custodians = typer.Typer(
@@ -193,10 +194,25 @@ def answer(
             "to nobody."
         ),
     ],
+    plan_agreed: Annotated[
+        str,
+        typer.Option(
+            help="The first 40 digits of the plan's digest, as the coordinator has told it by "
+            "another way: nothing is sent for another plan."
+        ),
+    ] = "",
+    trust_exchange: Annotated[
+        bool,
+        typer.Option(
+            "--trust-exchange",
+            help="Compare no digests: whoever can write to the folder, or runs the service, is "
+            "trusted with which columns are sent, with the budget, and with the keys of all.",
+        ),
+    ] = False,
     agreed: Annotated[
         str,
         typer.Option(
-            help="The first digits of the roster's digest, as the others see it: nothing is "
+            help="The first 40 digits of the roster's digest, as the others see it: nothing is "
             "answered to another roster."
         ),
     ] = "",
@@ -205,6 +221,13 @@ def answer(
     ] = "",
     account: Annotated[
         str, typer.Option("--account", envvar="CLOAKGP_ACCOUNT", help="Account of the ledger.")
+    ] = "",
+    declared_public: Annotated[
+        str,
+        typer.Option(
+            help="Public columns, with commas, that everybody may know though the account has a "
+            "private one with the same values."
+        ),
     ] = "",
     missing_output: Annotated[
         str,
@@ -225,11 +248,18 @@ def answer(
     Public columns of the table are sent to the coordinator. Of the private column nothing leaves
     but sums with noise, under masks. If it is killed, the next run goes on, and draws nothing
     twice.
+
+    What is sent, and how much noise there is, is said by the plan and the roster, and whoever can
+    write to the folder, or runs the service, can exchange these. So nothing is sent without
+    --plan-agreed, and nothing answered without --agreed, once each: before, the plan and the roster
+    are shown.
     """
     if bool(ledger) != bool(account):
         raise ValueError("--ledger and --account go together")
     from cloakgp.custodians import Coordinator, Site
     from cloakgp.custodians.coordinator import POLL
+    from cloakgp.custodians.exchange import ReadOnce
+    from cloakgp.custodians.journal import SiteFolder
 
     counted = None
     if ledger:
@@ -237,12 +267,32 @@ def answer(
 
         counted = Ledger(ledger)
     with reach(place) as reached:
-        coordinator = Coordinator(reached.exchange)
-        rows = _rows(table, coordinator.plan, missing_output=missing_output)
+        # The table is opened by the plan that the site goes by.
+        exchange, closed = ReadOnce(reached.exchange), reached.closed
+        if reached.client is None and own.resolve().is_relative_to(Path(place).resolve()):
+            raise ValueError(
+                "--own is a folder of this custodian alone, and not within the shared one"
+            )
+        coordinator = Coordinator(exchange)
+        noted = SiteFolder(own).load()
+        if not (leave or closed or noted.plan):
+            _say_plan(coordinator.plan)
+        if not (leave or closed or plan_agreed or noted.plan or trust_exchange):
+            _ask_to_compare("this is the plan that you agreed to", option="--plan-agreed")
+        source = _source(table, coordinator.plan, missing_output=missing_output)
         made = Site(
-            site, rows, reached.exchange, own, ledger=counted, account=account, agreed=agreed
+            site,
+            _rows(source, coordinator.plan),
+            exchange,
+            own,
+            ledger=counted,
+            account=account,
+            agreed=agreed,
+            plan_agreed=plan_agreed,
+            trusts_exchange=trust_exchange,
+            read_inputs=_read_inputs(source, coordinator.plan),
+            declared_public=texts.names(declared_public) if declared_public else (),
         )
-        closed = reached.closed
         if leave or closed:
             made.leave()
             say("The joint request is closed." if closed else f"{site} takes part no more.")
@@ -306,23 +356,50 @@ def show(place: Place) -> None:
 
 def _show(coordinator: Coordinator, reached: Reached) -> None:
     made, roster = coordinator.plan, coordinator.roster
-    epsilon, delta = made.budget
-    say(f"plan: {_agreed(made.digest)}")
-    private = ", ".join(made.output_names)
-    say(f"  {private} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
-    say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
-    if made.grouped:
-        say(f"  {made.persons}")
+    _say_plan(made)
     if roster is None:
         say("roster: not closed yet")
     else:
-        say(f"roster: {_agreed(roster.digest)}")
-        for member in roster.members:
-            say(f"  {member.name}: {member.rows:,} rows, key {member.key[:16]}")
+        _say_roster(roster)
     if coordinator.members:
         asked = ", ".join(coordinator.members)
         say(f"asked, in attempt {coordinator.attempt}: {asked}")
     say(f"next: {reached.progress(coordinator).words}")
+
+
+def _say_plan(made: Plan) -> None:
+    """Say the plan in words, with its digest."""
+    epsilon, delta = made.budget
+    say(f"plan: {_agreed(made.digest)}")
+    private = ", ".join(made.output_names)
+    say(f"  {private} by {', '.join(made.input_names)}; ε = {epsilon:g}, δ = {delta:g}")
+    say(f"  {made.columns}")
+    say(f"  {made.declared}")
+    say(f"  custodians: {', '.join(made.sites)}; up to {made.colluding} may work together")
+    if made.grouped:
+        say(f"  {made.persons}")
+
+
+def _say_roster(roster: Roster) -> None:
+    """Say who joined, with their keys, and the digest."""
+    say(f"roster: {_agreed(roster.digest)}")
+    for member in roster.members:
+        say(f"  {member.name}: {member.rows:,} rows, key {member.key[:16]}")
+
+
+def _ask_to_compare(what: str, *, option: str) -> NoReturn:
+    """Say how a custodian makes sure of what others wrote, and end.
+
+    Raises
+    ------
+    typer.Exit
+    """
+    say("Nothing was sent of the private column.", style="yellow")
+    explain(
+        f"To be sure that {what}, compare the digest with the other custodians by another way, by "
+        f"telephone say, and run this again with {option} and its digits."
+    )
+    raise typer.Exit(1)
 
 
 def _asked(output: str, fit: FitOptions, epsilon: float) -> tuple[list[str], FitRequest]:
@@ -470,31 +547,49 @@ def _people(text: str) -> dict[str, str]:
 
 
 def _agreed(digest: str) -> str:
-    """Return the beginning of a digest, as people read it to each other."""
-    return " ".join(digest[place : place + 4] for place in range(0, 16, 4))
+    from cloakgp.custodians.plan import digits_to_compare
+
+    return digits_to_compare(digest)
 
 
-def _rows(table: Path, made: Plan, *, missing_output: str) -> FileRows | ArrayRows:
-    from cloakgp.data import FileRows
-    from cloakgp.orders.options import SourceTable, check_missing_output
+def _source(table: Path, made: Plan, *, missing_output: str) -> SourceTable:
+    from cloakgp.data.raw import check_missing_output
+    from cloakgp.orders.options import SourceTable
 
-    classes = tuple(made.settings.get("classes", ()))
-    check_missing_output(missing_output, classes=classes)
-    source = SourceTable(
+    check_missing_output(missing_output, classes=_classes(made))
+    return SourceTable(
         path=table,
         output=made.output_name,
         schema=made.read_schema(),
         missing_output=missing_output,
     )
+
+
+def _classes(made: Plan) -> tuple[str, ...]:
+    return tuple(made.settings.get("classes", ()))
+
+
+def _rows(source: SourceTable, made: Plan) -> FileRows | ArrayRows:
+    from cloakgp.data import FileRows
+
     if made.more_outputs:
         return _rows_of_several(source, made)
     return FileRows(
-        table,
+        source.path,
         output=made.output_name,
         groups=made.person_name or None,
-        raw=source.raw_rows(classes=classes),
+        raw=source.raw_rows(classes=_classes(made)),
         table_format=source.table_format,
     )
+
+
+def _read_inputs(source: SourceTable, made: Plan) -> ReadInputs:
+    """Return functions that read what is sent of a table, for a ledger that knows private ones."""
+    from cloakgp.orders.public_inputs import inputs_named, public_inputs
+
+    found = public_inputs(source, classes=_classes(made), others=made.more_outputs)
+    # Which rows are of one person is sent too.
+    return {**found, **inputs_named(source, [made.person_name] if made.grouped else [])}
 
 
 def _rows_of_several(source: SourceTable, made: Plan) -> ArrayRows:
@@ -537,10 +632,19 @@ def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float, poll:
         for what in made.step():
             say(f"{what[0].upper()}{what[1:]}: {_told(what, coordinator)}", style="green")
             until = time.monotonic() + wait
-        if coordinator.done or time.monotonic() >= until:
+        roster = _roster_to_compare(made, coordinator)
+        if coordinator.done or roster is not None or time.monotonic() >= until:
             break
         time.sleep(poll)
+    if roster is not None:
+        _say_roster(roster)
+        _ask_to_compare("these are the keys of all", option="--agreed")
     say("The release is there." if coordinator.done else "Run it again when others have gone on.")
+
+
+def _roster_to_compare(made: Site, coordinator: Coordinator) -> Roster | None:
+    """Return the roster if it is there, and this custodian has not compared it."""
+    return None if made.folder.load().roster else coordinator.roster
 
 
 def _told(what: str, coordinator: Coordinator) -> str:

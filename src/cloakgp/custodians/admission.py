@@ -179,7 +179,7 @@ def _check_joining(exchange: Exchange, plan: Plan, sent: SiteFile, content: byte
     _check_inputs(inputs, plan, rows=member.rows)
     for other in plan.sites:
         known = exchange.get(member_file(other))
-        if known is not None and Member.from_bytes(known).key == member.key:
+        if known is not None and Member.from_bytes(known).point == member.point:
             raise CustodiansError(f"{sent.site} has the key of {other}: each has one of its own")
 
 

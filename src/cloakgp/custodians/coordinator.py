@@ -168,7 +168,7 @@ class Coordinator:
         custodians = Custodians(
             sites=len(members),
             colluding=self.plan.colluding,
-            sites_of_person=rows.places if self.plan.grouped else None,
+            sites_of_person=min(rows.places, len(members)) if self.plan.grouped else None,
         )
         stated = _of_custodians(release, custodians)
         self._exchange.put(RELEASE, stated.to_bytes())
@@ -220,6 +220,7 @@ class Coordinator:
     ) -> Roster:
         known = self.roster
         if known is not None:
+            known.check(self.plan)
             return known
         names = [name for name in self.plan.sites if name not in without]
         check_colluding(self.plan.colluding, sites=len(names))
@@ -228,11 +229,12 @@ class Coordinator:
             {name: member_file(name) for name in names}, self._exchange, to=TO_DO["join"]
         )
         members = tuple(Member.from_bytes(files[name]) for name in names)
-        for name, member in zip(names, members, strict=True):
-            if member.name != name or member.plan != self.plan.digest:
-                raise CustodiansError(f"{name} joined another plan")
-            self._inputs_of(member)
         roster = Roster(members)
+        roster.check(self.plan)
+        for name, member in zip(names, members, strict=True):
+            if member.name != name:
+                raise CustodiansError(f"the file of {name} is that of another site")
+            self._inputs_of(member)
         self._exchange.put(ROSTER, roster.to_bytes())
         return roster
 
@@ -312,8 +314,8 @@ class CustodianRows:
 
     @property
     def places(self) -> int:
-        """At how many of the members a person may have rows."""
-        return self.plan.places(sites=len(self.members))
+        """At how many sites a person may have rows, as the plan says."""
+        return self.plan.sites_of_person
 
     def read_as(self, reading: RowReading) -> CustodianRows:
         """Return the same rows, which custodians read in some way."""

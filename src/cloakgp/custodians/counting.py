@@ -1,10 +1,11 @@
 """Counting at a site: every question is charged before its noise is drawn, and once.
 
 The plan's own budget is a limit that no site goes beyond: what was opened, what may be opened still
-and the new question add up to no more, as an account of that limit would count it
-(`cloakgp.privacy.filters`). Beside it a ledger may count, under a key of each question: its charge
-is open from before the draw until the mask is opened, and then committed. A question that is void
-before that has told nothing, and will not: its charge is voided.
+and the new question add up to no more. The rule by which they add up is settled before the first
+draw: all questions of a plan have one kind of noise, and each kind has one rule
+(`cloakgp.privacy.filters`). Beside it a ledger may count, under a key of each question and its
+request: its charge is open from before the draw until the mask is opened, and then committed. A
+question that is void before that has told nothing, and will not: its charge is voided.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 # Why a question whose mask is closed costs nothing.
 BEGUN_AGAIN = "a site dropped out before any mask of this question was opened, and none will be"
+EXCHANGED = "nothing was drawn for this question, and another one is answered in its place"
 LEFT = "this site left before it opened its mask of this question, and will not open it"
 
 
@@ -47,8 +49,8 @@ class SiteKeeper:
         Of all other questions.
     limit : (float, float)
         The plan's budget.
-    noted : bool
-        Whether the journal has the question, so that it is charged already.
+    noted : Cost or None
+        What the journal says that this request costs, if it is charged already.
     note : callable
         Writes the question's cost into the journal.
     keep : callable
@@ -61,7 +63,7 @@ class SiteKeeper:
 
     spent: tuple[Cost, ...]
     limit: Budget
-    noted: bool
+    noted: Cost | None
     note: Callable[[Cost], None]
     keep: Callable[[NDArray[np.int64]], None]
     account: Account | None = None
@@ -69,7 +71,7 @@ class SiteKeeper:
 
     def open_charge(self, spender: Spender) -> SiteCharge:
         """Begin to count a question."""
-        charged = self.noted and self.account is None
+        charged = self.noted is not None and self.account is None
         inner: Charge | None = None
         if self.account is not None:
             known = self.account.find(str(self.account.key))
@@ -114,8 +116,18 @@ class SiteCharge:
         Raises
         ------
         SpendingError
-            If it is beyond the plan's budget, or the ledger refuses.
+            If it is beyond the plan's budget, has another kind of noise than questions before it,
+            costs otherwise than was noted, or the ledger refuses.
         """
+        if self.keeper.noted not in (None, cost):
+            raise SpendingError(
+                "this question was charged at another price: go on with the version of this "
+                "package with which it was begun"
+            )
+        if not _are_of_one_kind(*self.keeper.spent, cost):
+            raise SpendingError(
+                "this question has another kind of noise than those before it: nothing was drawn"
+            )
         if not _has_room(self.keeper.limit, *self.keeper.spent, cost):
             raise SpendingError(
                 "this question and those before it are more than the plan's budget: nothing was "
@@ -145,14 +157,23 @@ class SiteCharge:
             self.inner.close(failed=failed)
 
 
+def _are_of_one_kind(*costs: Cost) -> bool:
+    return len({each.mechanism for each in costs}) <= 1
+
+
 def _has_room(limit: Budget, *costs: Cost) -> bool:
     """Return whether questions are within a budget, each of which earlier answers may have chosen.
 
-    By its filter; or because one plan takes the budget whole, as one charge of an account may.
+    They have one kind of noise, and each kind one rule: who may choose between two after an answer
+    gets more than either allows. Those with Gaussian noise take the budget whole, as one charge of
+    an account may; of others the filter decides, but for a first one that takes all.
     """
+    if not _are_of_one_kind(*costs):
+        return False
     rule, total = filter_of(limit), sum(map(Amount.of, costs), start=Amount())
-    fixed = len(costs) <= 1 or not (total.laplace or total.pure)
-    return rule.accepts(total) or (fixed and rule.takes_whole(total, draws=len(costs)))
+    if total.gaussian:
+        return rule.takes_whole(total, draws=len(costs))
+    return rule.accepts(total) or (len(costs) <= 1 and rule.takes_whole(total))
 
 
 def commit(

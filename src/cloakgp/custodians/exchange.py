@@ -5,6 +5,8 @@ Nothing secret is in them: whoever reads all of them learns what the coordinator
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +15,8 @@ from cloakgp.custodians.errors import CustodiansError
 from cloakgp.utils.files import reserve_file
 
 PLAN, ROSTER, RELEASE = "plan.json", "roster.json", "release.cloak"
+# Where the system has no such thing, folders hold no pipes either.
+NOT_WAITING: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Exchange(Protocol):
@@ -62,11 +66,23 @@ class FolderExchange:
         self.path = Path(path)
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of a file, None if there is none yet."""
+        """Return the content of a file, None if there is none yet.
+
+        Raises
+        ------
+        CustodiansError
+            If it is no regular file: a named pipe tells each reader something else.
+        """
         try:
-            return (self.path / name).read_bytes()
+            # Not waiting for somebody to write into a pipe.
+            opened = os.open(self.path / name, os.O_RDONLY | NOT_WAITING)
         except FileNotFoundError:
             return None
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            os.close(opened)
+            raise CustodiansError(f"{name} is no regular file")
+        with os.fdopen(opened, "rb") as file:
+            return file.read()
 
     def has(self, name: str) -> bool:
         """Return whether there is a file."""
@@ -117,6 +133,57 @@ class MemoryExchange:
         """Keep a file, unless it is there with the same content."""
         if self.files.setdefault(name, content) != content:
             raise written_before(name)
+
+
+class ReadOnce:
+    """An exchange of which every file is read once: what was checked is what is gone by.
+
+    Whoever can write to a folder can change a file between two readings of it. A file that is not
+    there yet is looked for again.
+
+    Parameters
+    ----------
+    exchange : Exchange
+
+    Examples
+    --------
+    >>> files = MemoryExchange()
+    >>> once = ReadOnce(files)
+    >>> once.get("plan.json")
+    >>> files.files["plan.json"] = b"{}"
+    >>> first = once.get("plan.json")
+    >>> files.files["plan.json"] = b"[]"
+    >>> first, once.get("plan.json")
+    (b'{}', b'{}')
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._known: dict[str, bytes] = {}
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> ReadOnce:
+        """Return the same exchange if its files are read once already, or else one of which."""
+        return exchange if isinstance(exchange, ReadOnce) else cls(exchange)
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of a file as it was read first, None if there is none yet."""
+        if name not in self._known:
+            content = self._exchange.get(name)
+            if content is None:
+                return None
+            self._known[name] = content
+        return self._known[name]
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file."""
+        return self.get(name) is not None
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file, unless it is there with the same content."""
+        if self._known.get(name, content) != content:
+            raise written_before(name)
+        self._exchange.put(name, content)
 
 
 def written_before(name: str) -> CustodiansError:

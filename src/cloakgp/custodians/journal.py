@@ -52,6 +52,9 @@ class Journal:
         The latest that it takes part in; of earlier ones it opens no mask any more.
     questions : mapping
         What was drawn, by "attempt/number".
+    begun : str
+        The last question whose charge was begun, which a ledger may know before ``questions`` does
+        (`charge_name`).
     left : bool
         Whether the site takes part no more: it answers nothing and opens no mask from then on.
     """
@@ -61,6 +64,7 @@ class Journal:
     inputs: str = ""
     attempt: int = 0
     questions: Mapping[str, Drawn] = field(default_factory=dict)
+    begun: str = ""
     left: bool = False
 
     def spent(self, *, without: str) -> tuple[Cost, ...]:
@@ -78,10 +82,12 @@ class Journal:
         )
 
     @property
-    def next_key(self) -> str:
-        """The key of the question that comes after those of the latest attempt."""
-        known = [numbers_of(key)[1] for key in self.questions if attempt_of(key) == self.attempt]
-        return question_key(self.attempt, max(known, default=0) + 1)
+    def charges(self) -> dict[str, Drawn | None]:
+        """What was drawn, by the names of its charges; None of one that was begun and not noted."""
+        noted: dict[str, Drawn | None] = {
+            charge_name(key, drawn.request): drawn for key, drawn in self.questions.items()
+        }
+        return noted if self.begun in ("", *noted) else {**noted, self.begun: None}
 
     def with_question(self, key: str, drawn: Drawn) -> Journal:
         """Return a journal with what was drawn for a question."""
@@ -93,20 +99,34 @@ def question_key(attempt: int, number: int) -> str:
     return f"{attempt}/{number}"
 
 
+def charge_name(key: str, request: str) -> str:
+    """Return the name of the charge of a question, which is of its request too.
+
+    Another question in the place of one that was charged has a charge of its own.
+
+    Parameters
+    ----------
+    key : str
+    request : str
+        Digest of the request.
+    """
+    return f"{key}, {request}"
+
+
 def numbers_of(key: str) -> tuple[int, int]:
-    """Return the attempt of a key, and the number of its question.
+    """Return the attempt of a key, or of the name of a charge, and the number of its question.
 
     Examples
     --------
-    >>> numbers_of("1/2")
-    (1, 2)
+    >>> numbers_of("1/2"), numbers_of(charge_name("1/2", "9f86d081"))
+    ((1, 2), (1, 2))
     """
-    attempt, number = key.split("/")
+    attempt, number = key.partition(",")[0].split("/")
     return int(attempt), int(number)
 
 
 def attempt_of(key: str) -> int:
-    """Return the attempt of a key."""
+    """Return the attempt of a key, or of the name of a charge."""
     return numbers_of(key)[0]
 
 

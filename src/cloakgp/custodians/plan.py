@@ -27,13 +27,27 @@ from cloakgp.estimators import (
     DPGPQuantileRegressor,
     DPGPRegressor,
 )
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.privacy.spending import Budget
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
+from cloakgp.utils.names import NoiseChoice
 
 # Names are parts of the names of files.
 SITE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+KEY = re.compile(r"[0-9a-f]{64}")
+# Of a digest, as people read it to each other: so many digits that no two plans or rosters can be
+# found with the same ones. Whoever makes them chooses what is in them, so that pairs count.
+AGREED_DIGITS = 40
+# Of Curve25519: the field, and the points with which every key has the same secret, nothing.
+FIELD = 2**255 - 19
+LOW_ORDER = {
+    *(0, 1, FIELD - 1),
+    325606250916557431795983626356110631294008115727848805560023387167927233504,
+    39382357235489614581723060781553021112529911719440698176882885853963445705823,
+}
 Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPMultiOutputRegressor | DPGPClassifier
 Kind = Literal["numbers", "counts", "quantiles", "several", "classes"]
 # Of what outputs are, and what is stated of a fit; all other settings are as a new estimator has
@@ -98,7 +112,8 @@ class Plan:
         The most rows of a person at one site; every site verifies it of its own.
     sites_of_person : int
         At how many sites a person may have rows. No site can verify it: it is a promise of all,
-        unless it is the number of sites.
+        unless it is the number of sites. Noise is by this number whoever joins, as whoever makes
+        the roster may make several of one plan.
     exposure_name : str
         Of counts: the public column that says in how much each row was counted; empty if in 1.
     more_outputs : tuple of str
@@ -214,10 +229,13 @@ class Plan:
                 raise CustodiansError(
                     f"{name!r} is no name of a site: take letters, digits, - and _, 64 at most"
                 )
+        # On some disks such names are of one file.
+        if len({name.lower() for name in self.sites}) < len(self.sites):
+            raise CustodiansError("names of two sites differ in capital letters alone")
         check_colluding(self.colluding, sites=len(self.sites))
         if not self.input_names or len(set(self.input_names)) < len(self.input_names):
             raise CustodiansError("name every public column once")
-        if set(self.output_names) & set(self.input_names):
+        if set(self.output_names) & {*self.input_names, *self.public_columns}:
             raise CustodiansError("the private column is no public one")
         self._check_persons()
         if self.exposure_name and (
@@ -294,9 +312,71 @@ class Plan:
             f"{where.get(most, f'nobody is at more than {most} sites, as all promise')}"
         )
 
-    def places(self, *, sites: int) -> int:
-        """Return at how many sites a person may have rows, of so many that are asked."""
-        return min(self.sites_of_person, sites)
+    @property
+    def public_columns(self) -> tuple[str, ...]:
+        """Names of the columns of a table that are read as public ones."""
+        read = self.read_schema()
+        return self.input_names if read is None else read.sources
+
+    @property
+    def columns(self) -> str:
+        """What of a site's rows is sent to all, and what is private, in words.
+
+        Examples
+        --------
+        >>> Plan.of(DPGPRegressor(bounds=(0, 1), epsilon=1.0), sites="abc", input_names=["age"],
+        ...         output_name="height").columns
+        'sent to all, row by row: age; private: height'
+        """
+        whose = f", and which rows are of one person, by {self.person_name}" if self.grouped else ""
+        return (
+            f"sent to all, row by row: {', '.join(self.public_columns)}{whose}; "
+            f"private: {', '.join(self.output_names)}"
+        )
+
+    @property
+    def declared(self) -> str:
+        """What is declared of the private columns, in words.
+
+        Examples
+        --------
+        >>> Plan.of(DPGPRegressor(bounds=(0, 1), epsilon=1.0), sites="abc",
+        ...         input_names=["age"]).declared
+        'bounds of y: 0 to 1'
+        """
+        if self.outputs == "classes":
+            return (
+                f"classes of {self.output_name}: {', '.join(map(str, self.question.labels or ()))}"
+            )
+        given = self.settings["bounds"]
+        each = given if self.outputs == "several" else [given]
+        return "; ".join(
+            f"bounds of {name}: {lowest:g} to {highest:g}"
+            for name, (lowest, highest) in zip(self.output_names, each, strict=True)
+        )
+
+    @property
+    def noise(self) -> NoiseChoice:
+        """The noise of all questions; "auto" where the first question chooses it."""
+        named: NoiseChoice = self.settings["noise"]
+        return named
+
+    @property
+    def asks_once(self) -> bool:
+        """Whether it is sure that all is a single question."""
+        settings = self.settings
+        return (
+            self.outputs in ("numbers", "classes")
+            and settings["stages"] is None
+            and settings.get("interval", False) is False
+        )
+
+    @property
+    def question(self) -> Question:
+        """What a private cell may be: a label that the plan declares, or else any number."""
+        if self.outputs == "classes":
+            return Classes.checked(_as_tuples(self.settings["classes"]))
+        return OutputBounds(0.0, 1.0)
 
     @property
     def sent_columns(self) -> int:
@@ -354,7 +434,7 @@ class Plan:
             raise CustodiansError("the plan is damaged, or of another version of this package")
         try:
             plan.validate()
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as error:
             raise CustodiansError(f"the plan is damaged: {error}") from None
         return plan
 
@@ -370,12 +450,14 @@ def _kind_of(estimator: Estimator) -> Kind:
 
 
 def check_colluding(colluding: int, *, sites: int) -> None:
-    """Refuse a number of sites that may work together which leaves none.
+    """Refuse sites that are too few, alone or without those that may work together.
 
     Raises
     ------
     CustodiansError
     """
+    if sites < 2:
+        raise CustodiansError("a question is put to two sites or more")
     if type(colluding) is not int or not 0 <= colluding < sites:
         raise CustodiansError(
             f"of {sites} sites at least 0 and at most {sites - 1} may work together, got "
@@ -422,9 +504,16 @@ class Member:
         texts = (found.name, found.key, found.inputs, found.plan)
         if not all(isinstance(each, str) for each in texts):
             raise CustodiansError("the file of a site is damaged")
+        if not KEY.fullmatch(found.key) or found.point in LOW_ORDER:
+            raise CustodiansError(f"the public key of {found.name} is none")
         if type(found.rows) is not int or found.rows < 1:
             raise CustodiansError(f"{found.name} joined with no rows")
         return found
+
+    @property
+    def point(self) -> int:
+        """The public key as the number that X25519 takes it for: several texts may be of one."""
+        return (int.from_bytes(bytes.fromhex(self.key), "little") % 2**255) % FIELD
 
 
 @dataclass(frozen=True)
@@ -438,6 +527,26 @@ class Roster:
     """
 
     members: tuple[Member, ...]
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a roster that is not of a plan: sites that it does not name, or of another.
+
+        How much noise each site adds is decided by how many there are, so that whoever makes the
+        roster could otherwise invent some.
+
+        Raises
+        ------
+        CustodiansError
+        """
+        names = [each.name for each in self.members]
+        if len(set(names)) < len(names) or not set(names) <= set(plan.sites):
+            raise CustodiansError("the roster has sites that the plan does not name, or one twice")
+        check_colluding(plan.colluding, sites=len(names))
+        for each in self.members:
+            if each.plan != plan.digest:
+                raise CustodiansError(f"{each.name} joined another plan")
+        if len({each.point for each in self.members}) < len(names):
+            raise CustodiansError("two sites of the roster have one key")
 
     @property
     def digest(self) -> str:
@@ -481,6 +590,17 @@ class Roster:
 def digest_of(content: bytes) -> str:
     """Return SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def digits_to_compare(digest: str) -> str:
+    """Return the beginning of a digest, as people read it to each other.
+
+    Examples
+    --------
+    >>> digits_to_compare(digest_of(b"a plan"))
+    'a27f a2ba cd57 96b8 2680 016a 6b88 65a6 16a9 e4f6'
+    """
+    return " ".join(digest[place : place + 4] for place in range(0, AGREED_DIGITS, 4))
 
 
 def read_json(content: bytes, kind: type[Any]) -> dict[str, Any]:

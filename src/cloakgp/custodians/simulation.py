@@ -56,7 +56,8 @@ def simulate(
     coordinator = Coordinator(exchange, plan)
     with TemporaryDirectory() as folder:
         sites = {
-            name: Site(name, rows, exchange, Path(folder) / name) for name, rows in tables.items()
+            name: Site(name, rows, exchange, Path(folder) / name, trusts_exchange=True)
+            for name, rows in tables.items()
         }
         for site in sites.values():
             site.step()

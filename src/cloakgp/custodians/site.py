@@ -4,12 +4,16 @@ Whatever it does is done in the same order: counted, drawn, kept in a folder of 
 process may be killed at every moment: what was kept is sent again, and never drawn anew; what was
 counted and not kept is drawn under the same charge, as nobody has seen the other. Two answers to
 one question would have the same masks, so that there is never a second.
+
+Whoever can write to the exchange can change a file at every moment. Each is read once by a process
+(`cloakgp.custodians.exchange.ReadOnce`), so that what was checked is what is gone by, and what was
+agreed is noted for the next one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +28,7 @@ from cloakgp.columns.table_schema import schema_to_text
 from cloakgp.custodians import counting
 from cloakgp.custodians.counting import SiteKeeper
 from cloakgp.custodians.errors import CustodiansError
-from cloakgp.custodians.exchange import PLAN, ROSTER, Exchange, written_before
+from cloakgp.custodians.exchange import PLAN, ROSTER, Exchange, ReadOnce, written_before
 from cloakgp.custodians.files import (
     COMPLETE,
     REQUEST,
@@ -44,30 +48,44 @@ from cloakgp.custodians.files import (
 from cloakgp.custodians.journal import (
     KEY,
     Drawn,
+    Journal,
     SiteFolder,
     attempt_of,
+    charge_name,
     numbers_of,
     question_key,
 )
 from cloakgp.custodians.masks import SiteKey
-from cloakgp.custodians.plan import Member, Plan, Roster, check_colluding, digest_of
+from cloakgp.custodians.plan import (
+    AGREED_DIGITS,
+    Member,
+    Plan,
+    Roster,
+    check_colluding,
+    digest_of,
+)
 from cloakgp.custodians.progress import latest_attempt
 from cloakgp.custodians.request import Request
 from cloakgp.fitting.passes import Rows
-from cloakgp.privacy.ask import ask_share
-from cloakgp.privacy.spending import Cost, counted_by, keeper_in_force
+from cloakgp.privacy.ask import ask_share, check_entries
+from cloakgp.privacy.filters import costs_of_release, filter_of
+from cloakgp.privacy.spending import Budget, Cost, counted_by, keeper_in_force
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import pair_in_words
 from cloakgp.utils.locks import locked_folder
-from cloakgp.utils.names import AUTO, NoiseChoice
+from cloakgp.utils.names import AUTO
 from cloakgp.utils.passes import Chunk
 
 if TYPE_CHECKING:
     from cloakgp.ledger import Ledger
     from cloakgp.ledger.accounts import Account
+    from cloakgp.ledger.marks import ReadInputs
 
-# Of a digest, as people read it to each other.
-BEGINNING = re.compile(r"[0-9a-f]{8,64}")
+BEGINNING = re.compile(f"[0-9a-f]{{{AGREED_DIGITS},64}}")
+# What rows call an output that nobody named.
+UNNAMED = "y"
+# A limit with room for several charges is told as so many times the plan's δ.
+ROOMIER = (1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +106,61 @@ def _inputs_of(chunk: Chunk) -> _Inputs:
     return _Inputs(chunk.X, groups)
 
 
-def _numbered(groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the same groups with the numbers 0, 1, 2, … in the order of their first rows.
+def _in_order(X: Array, groups: NDArray[np.intp] | None = None) -> Array:
+    """Return what is sent of rows, in an order that is that of the inputs alone.
 
-    A number of a group is made of a person's id, and would tell of it; these tell which rows belong
-    together, and nothing else.
+    A table may be sorted by its output, and ids of persons may be given in its order: inputs in the
+    table's order, or numbers in that of ids, would tell which outputs are larger. So rows are
+    sorted by their inputs, and persons by those of their rows; whatever is alike in these is sent
+    alike.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    groups : array of int, shape (n,), optional
+        Whose rows they are.
+
+    Returns
+    -------
+    array of shape (n, D), or (n, D + 1) with numbers of persons from 0
+
+    Examples
+    --------
+    >>> _in_order(np.array([[3.0], [1.0], [2.0]]), np.array([9, 4, 9]))
+    array([[1., 0.],
+           [2., 1.],
+           [3., 1.]])
     """
-    _, first, places = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[places]
+    # −0 and 0 are one number, and two in a file.
+    numbers = X + 0.0
+    if groups is None:
+        return numbers[np.lexsort(numbers.T[::-1])]
+    places = np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
+    _, persons = np.unique(groups, return_inverse=True)
+    persons = persons.reshape(-1)
+    by_person = np.lexsort((places, persons))
+    ends = np.cumsum(np.bincount(persons))[:-1]
+    rows = [tuple(each.tolist()) for each in np.split(places[by_person], ends)]
+    number = np.empty(len(rows), dtype=np.intp)
+    number[sorted(range(len(rows)), key=rows.__getitem__)] = np.arange(len(rows))
+    order = np.lexsort((number[persons], places))
+    return np.column_stack([numbers[order], number[persons][order].astype(np.float64)])
+
+
+def _beginning(given: str) -> str:
+    """Return digits of a digest as it is written.
+
+    Raises
+    ------
+    CustodiansError
+        If it is no beginning of a digest, or too short.
+    """
+    digits = "".join(given.split()).lower()
+    if given and not BEGINNING.fullmatch(digits):
+        raise CustodiansError(
+            f"give {AGREED_DIGITS} digits of the digest or more, 0 to 9 and a to f, got {given!r}"
+        )
+    return digits
 
 
 class Site:
@@ -109,17 +174,34 @@ class Site:
         Its rows, from `cloakgp.data`: public inputs in the plan's order, and private outputs. With
         groups where the plan protects all rows of a person together.
     exchange : Exchange
+        Each of its files is read once: another process finds what was changed.
     folder : str or Path
         Of this site alone, for its key and its journal. Without it nothing can be opened, and with
         it a reader of the exchange can take off this site's masks.
     ledger : Ledger, optional
-        Counts every question.
+        Counts every question. A site does not join with public inputs that are private columns of
+        the account.
     account : str
         Of the ledger.
     agreed : str
-        The first digits of the roster's digest, eight or more, as all custodians have it by another
-        way: nothing is answered to another roster. Without it, whoever has the exchange could put
-        public keys of their own in the place of all others.
+        The first digits of the roster's digest, 40 or more, as all custodians have it by another
+        way: nothing is answered to another roster. Whoever has the exchange could put public keys
+        of their own in the place of all others, and take this site's masks off.
+    plan_agreed : str
+        The same of the plan's digest: nothing is sent for another plan. Whoever has the exchange
+        could choose the plan before this site joins: its columns, its budget, and sites that are
+        none. Names of the rows' columns are compared with it in any case, where rows have names.
+    trusts_exchange : bool
+        Whether whoever has the exchange is trusted with both. Otherwise a site does not join
+        without the plan's digest, and does not answer without the roster's; what was agreed is
+        noted, and need not be said again.
+    read_inputs : mapping of str to callable, optional
+        For the ledger: name of a public column → a function that reads it in all forms in which it
+        may have been attached (`cloakgp.ledger.accounts.Account.with_inputs`). If not given, the
+        numbers that are sent.
+    declared_public : sequence of str
+        Public inputs that everybody may know, though a private column of the account has the same
+        values.
 
     Raises
     ------
@@ -138,7 +220,7 @@ class Site:
     >>> exchange.put("plan.json", plan.to_bytes())
     >>> rows = ArrayRows([[1.0], [2.0]], [0.5, 0.6])
     >>> with TemporaryDirectory() as folder:
-    ...     Site("north", rows, exchange, folder).step()
+    ...     Site("north", rows, exchange, folder, plan_agreed=plan.digest).step()
     ('joined',)
     """
 
@@ -152,18 +234,22 @@ class Site:
         ledger: Ledger | None = None,
         account: str = "",
         agreed: str = "",
+        plan_agreed: str = "",
+        trusts_exchange: bool = False,
+        read_inputs: ReadInputs | None = None,
+        declared_public: Sequence[str] = (),
     ) -> None:
-        self._agreed = "".join(agreed.split()).lower()
-        if agreed and not BEGINNING.fullmatch(self._agreed):
-            raise CustodiansError(
-                f"a digest begins with eight digits or more, 0 to 9 and a to f, got {agreed!r}"
-            )
+        self._agreed = _beginning(agreed)
+        self._plan_agreed = _beginning(plan_agreed)
+        self._trusts_exchange = trusts_exchange
         self.name = name
         self.folder = SiteFolder(folder)
         self._rows = rows
-        self._exchange = exchange
+        self._exchange = ReadOnce.of(exchange)
         self._ledger = ledger
         self._account = account
+        self._read_inputs = read_inputs
+        self._declared_public = tuple(declared_public)
 
     def step(self) -> tuple[str, ...]:
         """Do whatever comes next, and return what was done; nothing if others come next.
@@ -209,38 +295,44 @@ class Site:
             self.folder.save(replace(journal, left=True))
             if self._ledger is None:
                 return
-            for key, drawn in journal.questions.items():
-                if not drawn.opened:
-                    counting.void(self._ledger, self._account_of(key), reason=counting.LEFT)
+            for charge, drawn in journal.charges.items():
+                if drawn is None or not drawn.opened:
+                    self._void(charge, reason=counting.LEFT)
                     continue
                 # A process that opened it may have died before it told the ledger.
-                content = self._get(*numbers_of(key), REQUEST)
-                if content is not None:
-                    self._commit(key, Request.from_bytes(content))
-            # Of the next question the ledger may know before the journal does.
-            counting.void(self._ledger, self._account_of(journal.next_key), reason=counting.LEFT)
+                content = self._get(*numbers_of(charge), REQUEST)
+                if content is not None and digest_of(content) == drawn.request:
+                    key = question_key(*numbers_of(charge))
+                    self._commit(key, Request.from_bytes(content), digest=drawn.request)
 
     def _acts(self, plan: Plan) -> Iterator[tuple[str, Callable[[], bool]]]:
         yield "joined", partial(self._join, plan)
         roster = self._roster(plan)
-        attempt = None if roster is None else self._attempt(plan)
+        attempt = None if roster is None else self._attempt(plan, roster)
         if roster is None or attempt is None:
             return
-        number, members = 1, attempt[1]
+        number, members = 1, tuple(roster.of(name) for name in attempt[1])
         while (content := self._get(attempt[0], number, REQUEST)) is not None:
-            request = self._request(content, plan, roster, attempt=attempt[0], number=number)
-            keys = {name: roster.of(name).key for name in members}
+            place = {"attempt": attempt[0], "number": number}
+            request = self._request(content, plan, roster, members=members, **place)
+            keys = {each.name: each.key for each in members}
             yield "answered", partial(self._answer, content, request, plan, keys=keys)
             yield "opened", partial(self._open, content, request)
+            drawn = self.folder.load().questions.get(question_key(**place))
+            if drawn is None or not drawn.opened:
+                # The next question comes after this one.
+                return
             number += 1
 
     @cached_property
     def _inputs(self) -> Array:
         """The public inputs, shape (n, D); with groups, and the number of each row's person."""
         found = self._rows.over_inputs(_inputs_of, what="looking at the inputs")
-        if not self._rows.grouped:
-            return found.X
-        return np.column_stack([found.X, _numbered(found.groups).astype(np.float64)])
+        return _in_order(found.X, found.groups if self._rows.grouped else None)
+
+    @cached_property
+    def _digest_of_inputs(self) -> str:
+        return digest_of(inputs_to_bytes(self._inputs))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -276,6 +368,13 @@ class Site:
         if content is None:
             raise CustodiansError("there is no plan yet")
         plan = Plan.from_bytes(content)
+        if not plan.digest.startswith(self._plan_agreed):
+            raise CustodiansError("the plan is another than was agreed: nothing was sent")
+        if not self._is_bound(self._plan_agreed, noted=self.folder.load().plan):
+            raise CustodiansError(
+                "it is not said which plan was agreed: compare its digest by another way than the "
+                "exchange"
+            )
         if self.name not in plan.sites:
             raise CustodiansError(f"{self.name} is none of the sites of the plan")
         names = tuple(self._rows.input_names)
@@ -302,8 +401,8 @@ class Site:
             raise CustodiansError(
                 f"the plan is about {len(private)} private columns, and the rows have {found}"
             )
-        called = tuple(getattr(self._rows, "output_names", ()))
-        if called and called != private:
+        called = tuple(getattr(self._rows, "output_names", ())) or (self._rows.output_name,)
+        if called not in (private, (UNNAMED,)):
             raise CustodiansError(
                 f"the plan is about {', '.join(private)}, in this order, and the rows have "
                 f"{', '.join(called)}"
@@ -316,6 +415,10 @@ class Site:
             )
         self._agree("plan", digest_of(content))
         return plan
+
+    def _is_bound(self, agreed: str, *, noted: str) -> bool:
+        """Return whether a plan, or a roster, was compared, now or before, or need not be."""
+        return bool(agreed or noted or self._trusts_exchange)
 
     def _check_persons(self, plan: Plan) -> None:
         """Refuse persons of more rows than the plan allows at one site."""
@@ -346,99 +449,145 @@ class Site:
                 f"{self.name} has joined already, and not from the folder {self.folder.path}: go "
                 "on with the one that it joined from, where its key and its answers are"
             )
-        key = SiteKey.kept(self.folder.path / KEY)
-        inputs = inputs_to_bytes(self._inputs)
-        journal, digest = self.folder.load(), digest_of(inputs)
-        if journal.inputs and journal.inputs != digest:
+        journal, member = self.folder.load(), self._member(plan)
+        if journal.inputs and journal.inputs != member.inputs:
             raise CustodiansError(
                 "the public inputs are others than those with which this site joined"
             )
-        member = Member(
-            name=self.name,
-            key=key.public,
-            rows=len(self._inputs),
-            inputs=digest,
-            plan=plan.digest,
-        )
         if self._sent(member_file(self.name), member.to_bytes()):
             return False
+        self._check_public(plan)
         self._check_room(plan)
-        self.folder.save(replace(journal, inputs=digest))
-        self._exchange.put(inputs_file(self.name), inputs)
+        # Before anybody hears of this site: later it would tell of a cell by not answering.
+        check_entries(plan.reading.rows(self._rows), plan.question)
+        self.folder.save(replace(journal, inputs=member.inputs))
+        self._exchange.put(inputs_file(self.name), inputs_to_bytes(self._inputs))
         self._exchange.put(member_file(self.name), member.to_bytes())
         return True
 
-    def _check_room(self, plan: Plan) -> None:
-        """Refuse to join a plan whose whole budget the ledger has no room for.
+    def _member(self, plan: Plan) -> Member:
+        """Return this site as it joins the plan: by its own key and rows, whatever others wrote."""
+        return Member(
+            name=self.name,
+            key=SiteKey.kept(self.folder.path / KEY).public,
+            rows=len(self._inputs),
+            inputs=self._digest_of_inputs,
+            plan=plan.digest,
+        )
 
-        Otherwise its first questions would be spent on a release that is never made. Nothing is
-        held: every question is charged when it comes.
+    def _check_public(self, plan: Plan) -> None:
+        """Refuse public inputs that are private columns of the ledger's account."""
+        if self._ledger is None:
+            return
+        columns = zip(plan.input_names, self._inputs.T, strict=False)
+        sent = {name: partial(list[Array], [column]) for name, column in columns}
+        inputs = sent if self._read_inputs is None else self._read_inputs
+        account = self._ledger.account(self._account)
+        account.with_inputs(inputs, declared_public=self._declared_public).check_inputs()
+
+    def _check_room(self, plan: Plan) -> None:
+        """Refuse to join a plan for all of whose questions the ledger has no room.
+
+        Otherwise its first questions would be spent on a release that is never made. Every question
+        is a charge, so that several are counted by the filter of the account's limit, which leaves
+        less room than one charge may take. Nothing is held: every question is charged when it
+        comes.
         """
         if self._ledger is None:
             return
         epsilon, delta = plan.budget
-        noise: NoiseChoice = plan.settings.get("noise", AUTO)
         standing = self._ledger.account(self._account).standing
-        if not standing.releases_left(epsilon, delta, noise=noise):
-            raise CustodiansError(
-                f"the account {self._account!r} has no room for all questions of the plan, "
-                f"{pair_in_words(epsilon, delta)}: this site did not join, and nothing was asked"
-            )
+        if plan.asks_once:
+            if standing.releases_left(epsilon, delta, noise=plan.noise):
+                return
+            more = ""
+        else:
+            costs = costs_of_release(epsilon, delta, noise=plan.noise)
+
+            def takes(most: float) -> bool:
+                rule = filter_of((standing.limit[0], most))
+                return all(rule.accepts(standing.spent + cost) for cost in costs)
+
+            if takes(standing.limit[1]):
+                return
+            more = _limit_in_words(standing.limit, takes, delta=delta)
+        raise CustodiansError(
+            f"the account {self._account!r} has no room for all questions of the plan, "
+            f"{pair_in_words(epsilon, delta)}{more}: this site did not join, and nothing was asked"
+        )
 
     def _roster(self, plan: Plan) -> Roster | None:
         content = self._exchange.get(ROSTER)
         if content is None:
             return None
         roster = Roster.from_bytes(content)
-        own = self._exchange.get(member_file(self.name))
-        if own is None or roster.of(self.name) != Member.from_bytes(own):
+        if roster.of(self.name) != self._member(plan):
             raise CustodiansError("the roster has another entry for this site than it sent")
-        if any(each.plan != plan.digest for each in roster.members):
-            raise CustodiansError("a site of the roster joined another plan")
-        if len({each.key for each in roster.members}) < len(roster.members):
-            raise CustodiansError("two sites of the roster have one key")
+        roster.check(plan)
         if not roster.digest.startswith(self._agreed):
             raise CustodiansError("the roster is another than was agreed: nothing was answered")
+        if not self._is_bound(self._agreed, noted=self.folder.load().roster):
+            # Not before it was compared.
+            return None
         self._agree("roster", roster.digest)
         return roster
 
-    def _attempt(self, plan: Plan) -> tuple[int, tuple[str, ...]] | None:
-        """Return the latest attempt and who is asked, after noting that earlier ones are void."""
+    def _attempt(self, plan: Plan, roster: Roster) -> tuple[int, tuple[str, ...]] | None:
+        """Return the latest attempt and who is asked, after noting that earlier ones are void.
+
+        All that follows goes by these names: how many shares of noise there are, whose masks are
+        taken, and how many rows are asked.
+        """
         journal = self.folder.load()
         latest = max(journal.attempt, latest_attempt(self._exchange))
         if latest == 0:
             return None
         members = names_from_bytes(self._exchange.get(attempt_file(latest)) or b"")
         check_colluding(plan.colluding, sites=len(set(members)))
+        if len(set(members)) < len(members) or not set(members) <= {
+            each.name for each in roster.members
+        }:
+            raise CustodiansError("others are asked than joined, or one twice")
         if latest > journal.attempt:
             journal = replace(journal, attempt=latest)
             self.folder.save(journal)
         if self._ledger is not None:
-            for key, drawn in journal.questions.items():
-                if attempt_of(key) < latest and not drawn.opened:
-                    counting.void(self._ledger, self._account_of(key), reason=counting.BEGUN_AGAIN)
+            for charge, drawn in journal.charges.items():
+                if attempt_of(charge) < latest and not (drawn is not None and drawn.opened):
+                    self._void(charge, reason=counting.BEGUN_AGAIN)
         return (latest, members) if self.name in members else None
 
     def _request(
-        self, content: bytes, plan: Plan, roster: Roster, *, attempt: int, number: int
+        self,
+        content: bytes,
+        plan: Plan,
+        roster: Roster,
+        *,
+        members: tuple[Member, ...],
+        attempt: int,
+        number: int,
     ) -> Request:
         request = Request.from_bytes(content)
-        members = names_from_bytes(self._exchange.get(attempt_file(attempt)) or b"")
         if (
             request.roster != roster.digest
             or (request.attempt, request.number) != (attempt, number)
-            or request.members != members
-            or len(set(members)) < len(members)
+            or request.members != tuple(each.name for each in members)
         ):
             raise CustodiansError("a question is not about what was agreed")
-        rows = sum(roster.of(name).rows for name in members)
+        rows = sum(each.rows for each in members)
         if request.count != rows * plan.reading.together:
             raise CustodiansError("a question is about another number of rows than all sites have")
         # What is protected together decides how far answers may move, and is the plan's affair.
-        if (request.group_rows is not None) != plan.grouped or request.places != plan.places(
-            sites=len(members)
-        ):
+        protected = request.group_rows is not None, request.places
+        if protected != (plan.grouped, plan.sites_of_person):
             raise CustodiansError("a question protects others together than the plan")
+        if plan.noise not in (AUTO, request.noise):
+            raise CustodiansError("a question has another kind of noise than the plan")
+        # A site refuses cells that are none of a question's labels: with labels of the
+        # coordinator's choice that would tell which there are. 1 and True are equal, and two of
+        # them.
+        if repr(request.question.labels) != repr(plan.question.labels):
+            raise CustodiansError("a question is about other labels than the plan")
         # Of several outputs, intervals that were found may be their units.
         if replace(request.reading, units=None) != plan.reading:
             raise CustodiansError("a question reads rows otherwise than the plan")
@@ -467,7 +616,9 @@ class Site:
 
     def _draw(self, request: Request, plan: Plan, *, keys: dict[str, str], digest: str) -> None:
         """Count a question, draw its noise, and keep the hidden answer."""
-        key, journal = question_key(request.attempt, request.number), self.folder.load()
+        key = question_key(request.attempt, request.number)
+        charge, journal = charge_name(key, digest), self._begin_charge(key, digest)
+        drawn = journal.questions.get(key)
         own = SiteKey.kept(self.folder.path / KEY)
 
         def note(cost: Cost) -> None:
@@ -480,10 +631,10 @@ class Site:
         keeper = SiteKeeper(
             spent=journal.spent(without=key),
             limit=plan.budget,
-            noted=key in journal.questions,
+            noted=None if drawn is None else drawn.cost,
             note=note,
             keep=keep,
-            account=None if self._ledger is None else self._account_of(key),
+            account=None if self._ledger is None else self._account_of(charge),
             inner=keeper_in_force(),
         )
         with counted_by(keeper):
@@ -498,6 +649,20 @@ class Site:
                 sharers=len(request.members) - plan.colluding,
                 hide=partial(own.hide, site=self.name, keys=keys, question=digest),
             )
+
+    def _begin_charge(self, key: str, digest: str) -> Journal:
+        """Note that a ledger may know a question from now on; of another one, that it is void.
+
+        Of a question that was begun and is not in the journal nothing was drawn.
+        """
+        journal, charge = self.folder.load(), charge_name(key, digest)
+        if journal.begun == charge:
+            return journal
+        if self._ledger is not None and journal.charges.get(journal.begun, True) is None:
+            self._void(journal.begun, reason=counting.EXCHANGED)
+        journal = replace(journal, begun=charge)
+        self.folder.save(journal)
+        return journal
 
     def _open(self, content: bytes, request: Request) -> bool:
         """Open the mask of a question that all have answered."""
@@ -514,7 +679,7 @@ class Site:
             raise CustodiansError("another answer came from this site than it sent")
         if not drawn.opened:
             self.folder.save(journal.with_question(key, replace(drawn, opened=True)))
-        self._commit(key, request)
+        self._commit(key, request, digest=digest)
         own = SiteKey.kept(self.folder.path / KEY)
         name = question_file(request.attempt, request.number, opening_of(self.name))
         opening = Opening(request=digest, site=self.name, seed=own.own_seed(digest).hex())
@@ -523,20 +688,38 @@ class Site:
         self._exchange.put(name, opening.to_bytes())
         return True
 
-    def _commit(self, key: str, request: Request) -> None:
+    def _commit(self, key: str, request: Request, *, digest: str) -> None:
         """Commit the charge of a question whose mask is opened, if a ledger counts."""
         kept = self.folder.answer(key)
         if self._ledger is None or kept is None:
             return
         counting.commit(
-            self._account_of(key),
+            self._account_of(charge_name(key, digest)),
             Hidden.from_bytes(kept).integers(count=request.numbers),
             budget=(request.epsilon, request.delta),
             unit="person" if self._rows.grouped else "row",
         )
 
-    def _account_of(self, key: str) -> Account:
+    def _void(self, charge: str, *, reason: str) -> None:
+        """Void the charge of a question whose mask is never opened, if it is open."""
+        assert self._ledger is not None
+        counting.void(self._ledger, self._account_of(charge), reason=reason)
+
+    def _account_of(self, charge: str) -> Account:
+        """Return the ledger's account for the charge of a question, by its name."""
         assert self._ledger is not None
         roster = self.folder.load().roster
-        named = f"custodians {roster[:16]}, question {key}"
-        return replace(self._ledger.account(self._account), key=named)
+        named = f"custodians {roster}, question {charge}"
+        account = replace(self._ledger.account(self._account), key=named)
+        return replace(account, declared_public=self._declared_public)
+
+
+def _limit_in_words(limit: Budget, takes: Callable[[float], bool], *, delta: float) -> str:
+    """Say which limit has room, where one of the same ε and a larger δ has."""
+    for factor in ROOMIER:
+        most = max(limit[1], factor * delta)
+        if most < 1 and takes(most):
+            return (
+                f", each of which is a charge; a limit of {pair_in_words(limit[0], most)} has room"
+            )
+    return ", each of which is a charge"
