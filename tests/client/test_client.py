@@ -223,6 +223,187 @@ def test_nothing_of_httpx_is_raised(answer, kind, message):
         assert "secret" not in str(error)
 
 
+class Lost:
+    """A service that takes what it is sent, and whose answers are lost."""
+
+    def __init__(self, answer):
+        self.answer, self.keys = answer, []
+
+    def __call__(self, request):
+        self.keys.append(request.headers.get("Idempotency-Key"))
+        return self.answer(request)
+
+
+LOST = [
+    (broken(httpx.ReadTimeout), NoAnswerError),
+    (broken(httpx.ReadError), NoAnswerError),
+    (lambda _: httpx.Response(504, text="<html>"), NoAnswerError),
+    (lambda _: httpx.Response(200, text="<html>"), NoAnswerError),
+    (
+        lambda _: httpx.Response(503, json={"kind": "unavailable", "message": "later"}),
+        UnavailableError,
+    ),
+    (lambda _: httpx.Response(500, json={"kind": "unforeseen", "message": "?"}), ClientError),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), LOST)
+def test_a_request_whose_answer_is_lost_is_repeated_by_its_key(answer, kind):
+    service = Lost(answer)
+    with answering(service) as client:
+        with pytest.raises(kind) as lost:
+            client.request(1, epsilon=1.0, purpose="a test")
+        [key] = service.keys
+        assert key
+        assert lost.value.key == key
+        assert f"repeat it with key={key!r}" in str(lost.value)
+        with pytest.raises(kind) as again:
+            client.request(1, epsilon=1.0, purpose="a test", key=lost.value.key)
+        with pytest.raises(kind) as other:
+            client.request(1, epsilon=1.0, purpose="a test")
+    assert again.value.key == key
+    assert other.value.key == service.keys[2] != key
+    assert service.keys[:2] == [key, key]
+
+
+def test_a_request_is_repeated_by_its_error(clients, monkeypatch):
+    """The first one was taken, and stays the only one."""
+    analyst = clients[Role.ANALYST]
+    table = analyst.table("diabetes")
+    before = len(analyst.requests())
+    asked = {"epsilon": 0.01, "delta": 1e-5, "inputs": ["bmi"], "purpose": "a test", **QUICK}
+    send = analyst._http.request
+
+    def lose(*args, **more):
+        send(*args, **more)
+        raise httpx.ReadTimeout("late")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(analyst._http, "request", lose)
+        with pytest.raises(NoAnswerError) as lost:
+            analyst.request(table.id, **asked)
+    request = analyst.request(table.id, key=lost.value.key, **asked)
+    assert len(analyst.requests()) == before + 1
+    analyst.wait(request.id)
+
+
+def test_a_key_that_no_header_holds():
+    with answering(lambda _: httpx.Response(200)) as client:
+        for key in ("ä", "a\nb"):
+            with pytest.raises(InvalidError, match="ASCII"):
+                client.request(1, epsilon=1.0, purpose="a test", key=key)
+
+
+CHANGES = {
+    "rotate_token": lambda client, _: client.rotate_token(),
+    "upload": lambda client, path: client.upload(path),
+    "register": lambda client, _: client.register(name="a"),
+    "erase": lambda client, _: client.erase(1),
+    "approve": lambda client, _: client.approve(1),
+    "reject": lambda client, _: client.reject(1),
+    "cancel": lambda client, _: client.cancel(1),
+    "begin_joint": lambda client, _: client.begin_joint("{}", purpose="a test"),
+    "continue_joint": lambda client, _: client.continue_joint(1),
+    "close_joint": lambda client, _: client.close_joint(1),
+}
+# And what may be sent again.
+READS = {
+    "roles": lambda client, _: client.roles(),
+    "accounts": lambda client, _: client.accounts(),
+    "tables": lambda client, _: client.tables(),
+    "plan": lambda client, _: client.plan(1, epsilon=1.0),
+    "requests": lambda client, _: client.requests(),
+    "show_request": lambda client, _: client.show_request(1),
+    "joint_requests": lambda client, _: client.joint_requests(),
+    "joint_request": lambda client, _: client.joint_request(1),
+    "read_joint_file": lambda client, _: client.read_joint_file(1, "plan.json"),
+    "send_joint_file": lambda client, _: client.send_joint_file(1, "a.json", b"{}"),
+    "releases": lambda client, _: client.releases(),
+    "release": lambda client, _: client.release(1),
+    "download": lambda client, path: client.download(1, path),
+    "combine": lambda client, path: client.combine([1, 2], path),
+    "receipt": lambda client, _: client.receipt(1),
+    "predict": lambda client, _: client.predict(1, [{"age": 1}]),
+    "plot": lambda client, _: client.plot(1),
+    "events": lambda client, _: client.events(),
+    "verify": lambda client, _: client.verify(),
+    "wait": lambda client, _: client.wait(1),
+    "watch": lambda client, _: list(client.watch(1)),
+}
+# Answers without JSON, which these take as they are.
+CONTENT = ("read_joint_file", "send_joint_file", "download", "combine", "receipt", "plot")
+# These return records of any fields.
+RECORDS = ("events", "verify")
+
+
+@pytest.mark.parametrize("method", [*CHANGES, *READS])
+def test_what_to_do_where_an_answer_is_lost(method, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a")
+    told = "look before you repeat it" if method in CHANGES else "try again"
+    for answer, _ in LOST[:3]:
+        with answering(answer) as client, pytest.raises(NoAnswerError, match=told):
+            (CHANGES | READS)[method](client, path)
+
+
+@pytest.mark.parametrize("method", [*CHANGES, *READS])
+def test_answers_that_are_not_the_services(method, tmp_path):
+    path = tmp_path / "table.csv"
+    page = httpx.Response(200, html="<html>sign in: 12345</html>")
+    sent = [page]
+    if method not in CONTENT:
+        texts = ["<html>sign in: 12345</html>", "5", "[5]", '"a"', "[" * 10**5]
+        texts += [] if method in RECORDS else ["{}"]
+        sent += [httpx.Response(200, text=text) for text in texts]
+    for answer in sent:
+        path.write_text("a")
+        client = answering(lambda _, answer=answer: answer)
+        with client, pytest.raises(NoAnswerError) as caught:
+            (CHANGES | READS)[method](client, path)
+        assert "12345" not in str(caught.value)
+        assert caught.value.__context__ is None
+        assert path.read_text() == "a"
+
+
+@pytest.mark.parametrize("rows", [[5], 5, {"age": 5}, ["age"], [[1.0]]])
+def test_rows_that_are_none(rows):
+    with (
+        answering(lambda _: httpx.Response(200)) as client,
+        pytest.raises(InvalidError, match="rows are given as a list"),
+    ):
+        client.predict(1, rows)
+
+
+def test_a_client_that_is_closed():
+    client = answering(lambda _: httpx.Response(200))
+    client.close()
+    for ask in (client.tables, lambda: list(client.watch(1))):
+        with pytest.raises(InvalidError, match="closed"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://evil.example/x",
+        "//evil.example/x",
+        "http://127.0.0.1:2/api/releases",
+        "https://127.0.0.1:1/api/releases",
+        "http://[",
+    ],
+)
+def test_the_token_goes_to_nobody_else(link):
+    asked = []
+
+    def answer(request):
+        asked.append(request.url.host)
+        return httpx.Response(200, json=[], headers={"Link": f'<{link}>; rel="next"'})
+
+    with answering(answer) as client, pytest.raises(NoAnswerError, match="not the service"):
+        client.releases()
+    assert asked == ["127.0.0.1"]
+
+
 @pytest.mark.parametrize("address", ["", "releases", "ftp://x", "http://", "http://x:y", None, 3])
 def test_addresses_of_nothing(address):
     with pytest.raises(InvalidError, match="looks like https"):
@@ -247,9 +428,9 @@ def test_what_cannot_be_sent(value):
         client.predict(1, [{"age": value}])
 
 
-def test_records_are_what_the_service_says(served):
+def test_records_are_what_the_service_says(served, patience):
     """Every field of a record is one of the message it is read from."""
-    with httpx.Client(base_url=served[0]) as http:
+    with httpx.Client(base_url=served[0], timeout=patience) as http:
         known = http.get("/api/openapi.json").json()["components"]["schemas"]
     for name in ("Account", "Table", "Plan", "Job", "Request", "Release"):
         sent = known[f"{name}View"]["properties"]

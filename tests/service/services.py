@@ -113,11 +113,15 @@ def serving(app):
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        thread.join(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(300)
+    # A test that fails leaves no thread that the process would wait for.
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            thread.join(0.05)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(300)
 
 
 @contextmanager
@@ -239,6 +243,7 @@ def joint_sites(service, request, tokens, folder, *, groups=None, several=False)
             ArrayRows(x[part::parts], y[part::parts], groups=groups, jobs=1),
             Sent(work_as(service, token), request),
             folder / "own" / name,
+            trusts_exchange=True,
         )
         for part, (name, token) in enumerate(tokens.items())
     }

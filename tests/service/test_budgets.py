@@ -83,7 +83,8 @@ def covers(held, drawn):
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     epsilon=st.floats(0.05, 8.0),

@@ -28,7 +28,8 @@ def small():
 def confinement(**changed):
     asked = {
         "slots": 2,
-        "seconds": 60.0,
+        # No limit of these tests, however busy the machine is.
+        "seconds": 600.0,
         "memory": 512 * MIB,
         "action": "this",
         "advice": "ask less",
@@ -66,19 +67,23 @@ def write(place, size):
             file.write(bytes(MIB))
 
 
-def begun(place):
-    """The process that has begun to work at a place."""
-    while not (place.exists() and place.read_text()):
-        time.sleep(0.02)
-    return int(place.read_text())
+def worker_at(place):
+    """The process that has begun to work at a place; None if there is none."""
+    text = place.read_text() if place.exists() else ""
+    return int(text) if text else None
 
 
-def wait_until_gone(process):
-    for _ in range(1000):
-        if not psutil.pid_exists(process):
-            return
-        time.sleep(0.02)
-    raise AssertionError("it goes on")
+@pytest.fixture
+def begun(wait_until):
+    """Wait for the process that begins to work at a place; return it."""
+    return lambda place: wait_until(lambda: worker_at(place), told=lambda: "nobody began")
+
+
+@pytest.fixture
+def wait_until_gone(wait_until):
+    return lambda process: wait_until(
+        lambda: not psutil.pid_exists(process), told=lambda: "it goes on"
+    )
 
 
 def test_what_is_returned(small):
@@ -102,15 +107,19 @@ def test_what_is_raised(small, raised, kind, message):
 
 
 @pytest.mark.parametrize("work", [sleep, spin])
-def test_what_takes_too_long_is_killed(tmp_path, work):
+def test_what_takes_too_long_is_killed(tmp_path, work, wait_until_gone):
     place = tmp_path / "begun"
-    with pytest.raises(InvalidError, match=r"took longer than 3 seconds.*: ask less"):
-        confinement(seconds=3.0).call(work, never, place)
-    wait_until_gone(begun(place))
+    # On a busy machine a process may reach its limit before it begins to work.
+    for seconds in (3, 12, 48, 192):
+        with pytest.raises(InvalidError, match=rf"took longer than {seconds} seconds.*: ask less"):
+            confinement(seconds=float(seconds)).call(work, never, place)
+        if worker_at(place):
+            break
+    wait_until_gone(worker_at(place))
 
 
 @pytest.mark.parametrize("how", ["asker", "service"])
-def test_what_nobody_waits_for_is_killed(tmp_path, how):
+def test_what_nobody_waits_for_is_killed(tmp_path, how, begun, wait_until_gone):
     place, left = tmp_path / "begun", threading.Event()
     one = confinement()
 
@@ -146,7 +155,7 @@ def test_a_process_that_the_system_kills(small):
         small.call(os.abort, never)
 
 
-def test_others_wait_and_not_for_ever(tmp_path, monkeypatch):
+def test_others_wait_and_not_for_ever(tmp_path, monkeypatch, begun):
     monkeypatch.setattr(confined, "PATIENCE", 0.3)
     one, place = confinement(slots=1), tmp_path / "begun"
 
@@ -172,7 +181,7 @@ if __name__ == "__main__":
 """
 
 
-def test_it_ends_with_a_service_that_is_killed(tmp_path):
+def test_it_ends_with_a_service_that_is_killed(tmp_path, begun, wait_until_gone):
     place, program = tmp_path / "begun", tmp_path / "program.py"
     tests = str(Path(__file__).parent)
     program.write_text(SERVICE.format(tests=tests, place=str(place)))

@@ -117,7 +117,7 @@ def endless(place):
 
 
 @pytest.mark.parametrize("how", ["cancelled", "the service ends"])
-def test_a_job_in_an_endless_query_ends(endless, wait_for, how):
+def test_a_job_in_an_endless_query_ends(endless, wait_for, how, patience):
     service, work, table = endless
     dispatcher = ThreadDispatcher(service.settings)
     job = asked(work, table)
@@ -126,7 +126,7 @@ def test_a_job_in_an_endless_query_ends(endless, wait_for, how):
     if how == "cancelled":
         cancel_job(work, job)
         # The one thread takes something else up when the job has ended.
-        dispatcher._pool.submit(int).result(timeout=60)
+        dispatcher._pool.submit(int).result(timeout=patience)
     # Waits for its thread.
     dispatcher.close()
     # Of a service that ends, the next one takes it up.

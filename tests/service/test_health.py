@@ -121,13 +121,13 @@ def test_a_round_that_fails_is_not_the_last(service, rounds, caplog):
     folder.with_name("moved").rename(folder)
 
 
-def test_rounds_begin_with_the_application_and_end_with_it(url, tmp_path, monkeypatch):
+def test_rounds_begin_with_the_application_and_end_with_it(url, tmp_path, monkeypatch, patience):
     monkeypatch.setattr("cloakgp.service.health.FIRST", 0.0)
     made = threading.Event()
     monkeypatch.setattr(Rounds, "make_round", lambda _: made.set())
     with TestClient(create_app(opened(url, tmp_path)), base_url="http://127.0.0.1"):
-        assert made.wait(60)
+        assert made.wait(patience)
     for thread in threading.enumerate():
         if thread.name == "rounds":
-            thread.join(60)
+            thread.join(patience)
             assert not thread.is_alive()

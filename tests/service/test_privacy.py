@@ -13,7 +13,8 @@ from cloakgp.service import worker
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.messages import Choices, NewRequest, NewTable
-from cloakgp.service.operations.requests import make_request
+from cloakgp.service.operations.jobs import FAILURES
+from cloakgp.service.operations.requests import make_request, show_request
 from cloakgp.service.operations.tables import register_table, upload_table
 
 # Somebody's height, which no other number is, and no digest contains.
@@ -93,7 +94,8 @@ def test_a_job_that_fails_says_nothing_of_what_it_read(said, monkeypatch, kind):
     monkeypatch.setattr("cloakgp.orders.estimators.make_release", quoting)
     analyst = work_as(service, tokens[Role.ANALYST])
     choices = Choices(epsilon=0.5, delta=1e-6)
-    make_request(analyst, NewRequest(table=2, choices=choices, purpose="a test"))
+    made = make_request(analyst, NewRequest(table=2, choices=choices, purpose="a test"))
+    assert show_request(analyst, made.id).job.failure in FAILURES.values()
     answers = everything_answered(create_app(service), tokens)
     assert any(b"it failed, and nothing was published" in one for one in answers)
     assert [each for each in SPELLINGS if any(each.encode() in one for one in answers)] == []

@@ -60,17 +60,21 @@ def test_the_demonstration_has_somebody_of_every_role(start, patience):
     process, said, address = start("--demo")
     tokens = dict(re.findall(r"(\w+)\s+(cloakgp_\S+)", said))
     assert set(tokens) == {str(role) for role in Role}
-    assert httpx.get(f"{address}/health").json()["status"] == "ok"
+    asking = {"timeout": patience}
+    assert httpx.get(f"{address}/health", **asking).json()["status"] == "ok"
     with Client(address, tokens["analyst"]) as client:
         assert [table.name for table in client.tables()] == ["diabetes"]
     # In a browser, whoever has the link enters as anybody, and nobody else does.
     [link] = re.findall(rf"{address}/sign-in\?demonstration=\S+", said)
-    shown = httpx.get(link).text
+    shown = httpx.get(link, **asking).text
     assert all(f'value="{token}"' in shown for token in tokens.values())
     for other in (f"{address}/sign-in", f"{link[:-1]}", f"{link}x"):
-        assert not any(token in httpx.get(other).text for token in tokens.values())
+        assert not any(token in httpx.get(other, **asking).text for token in tokens.values())
     entered = httpx.post(
-        f"{address}/sign-in", data={"token": tokens["custodian"]}, headers={"origin": address}
+        f"{address}/sign-in",
+        data={"token": tokens["custodian"]},
+        headers={"origin": address},
+        **asking,
     )
     assert (entered.status_code, entered.headers["location"]) == (303, "/")
     process.send_signal(signal.SIGTERM)
@@ -105,7 +109,7 @@ def test_the_demonstration_has_a_ledger_of_its_own(start, tmp_path, monkeypatch,
     service = Service.open(Settings(ledger=house, data=tmp_path / "data"))
     monkeypatch.setenv("CLOAKGP_LEDGER", house)
     process, said, address = start("--demo")
-    assert httpx.get(f"{address}/health").json()["status"] == "ok"
+    assert httpx.get(f"{address}/health", timeout=patience).json()["status"] == "ok"
     assert "analyst" in said
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=patience)

@@ -1,10 +1,16 @@
-"""What a file declares about an identity provider."""
+"""What a file declares about an identity provider, and the rates of requests."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from cloakgp.service.settings import read_provider
+import cloakgp
+from cloakgp.service.settings import RATES, read_provider
+
+PROJECT = Path(cloakgp.__file__).parents[2]
 
 DECLARED = """
 issuer = "https://id.example.org/realms/house"
@@ -45,3 +51,12 @@ def test_a_file_declares_a_provider(tmp_path):
 def test_what_makes_no_sense_is_refused(tmp_path, before, after, told):
     with pytest.raises(ValueError, match=told):
         read_provider(declared(tmp_path, DECLARED.replace(before, after)))
+
+
+def test_rates_are_as_the_page_says():
+    """Of the row "requests of one person" in docs/operating.md."""
+    text = (PROJECT / "docs/operating.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| requests of one person")]
+    told = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", row)]
+    kinds = ("default", "predict", "plan", "upload", "people in two tables")
+    assert told == [int(RATES[kind].partition("/")[0]) for kind in kinds]

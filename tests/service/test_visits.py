@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from services import ONE_EPSILON, MonthlyOffice
+from starlette.datastructures import QueryParams
 
 from cloakgp.privacy.accounting import compose
 from cloakgp.privacy.noise_choice import however_priced
@@ -17,6 +18,8 @@ from cloakgp.service.operations.plans import make_plan, plot_plan
 from cloakgp.service.operations.releases import list_releases, open_release, tables_to_ask
 from cloakgp.service.operations.requests import make_request, show_request
 from cloakgp.service.operations.tables import register_table, upload_table
+from cloakgp.service.pages.fields import choices_of, fields_of
+from cloakgp.service.visits import asked_of
 
 
 def later(after, epsilon=1.0, **changed):
@@ -157,3 +160,18 @@ def test_a_visit_whose_process_died_spends_once(office):
     office.service.dispatcher.submit(asked.job.id)
     assert show_request(office.analyst, asked.id).release == asked.release
     assert office.account.charges == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "band"),
+    [({}, "auto"), ({"band": "auto"}, "auto"), ({"band": 0}, None), ({"band": 2}, 2)],
+)
+def test_a_band_is_chosen_by_what_was_counted_unless_one_is_given(office, given, band):
+    may = office.add("May")
+    first = office.ask(may, ONE_EPSILON.model_copy(update={"epsilon": 0.5})).release
+    with office.service.database.reading() as session:
+        table = session.get(Table, may.id)
+        order = asked_of(office.service, session, table, later(first, 0.5, **given))
+    assert order.band == band
+    sent = choices_of(QueryParams(fields_of(later(first, 0.5, **given))))
+    assert sent == later(first, 0.5, **given)

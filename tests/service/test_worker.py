@@ -13,14 +13,17 @@ from services import waiting
 
 from cloakgp.ledger import projection
 from cloakgp.ledger.database import TableStore
+from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy import sampler
 from cloakgp.privacy.filters import Amount
+from cloakgp.privacy.spending import Cost
 from cloakgp.service import worker
 from cloakgp.service.app import create_app
-from cloakgp.service.errors import ConflictError
+from cloakgp.service.errors import ConflictError, NoRoomError
 from cloakgp.service.messages import Choices, NewRequest
 from cloakgp.service.models import Job, Request
-from cloakgp.service.operations.jobs import cancel_job, show_job, unfinished_jobs
+from cloakgp.service.operations.accounts import list_accounts
+from cloakgp.service.operations.jobs import FAILURES, cancel_job, show_job, unfinished_jobs
 from cloakgp.service.operations.releases import list_releases
 from cloakgp.service.operations.requests import make_request, show_request
 
@@ -67,6 +70,17 @@ def dying(settings, job, moment):
         sampler.spend = lambda cost, _: sampler_draw(cost, die)
     elif moment == "drawn":
         worker._GatedCharge.close = die
+    elif moment == "between two draws":
+        reserve = worker._GatedCharge.reserve
+        reserved = []
+
+        def reserve_once(charge, cost):
+            if reserved:
+                die()
+            reserved.append(cost)
+            reserve(charge, cost)
+
+        worker._GatedCharge.reserve = reserve_once
     elif moment == "published":
         worker.JobRun.finish = die
     worker.work_on_job(settings, job)
@@ -114,6 +128,39 @@ def test_a_job_whose_process_is_killed_spends_once(place, moment, state):
 def beats(service, job):
     with service.database.reading() as session:
         return session.get(Job, job).beats
+
+
+def test_all_of_the_budget_of_a_lost_job_stays_spent(place):
+    """Also of a process that died between two draws: who knows what was seen of the first?"""
+    service, work, table = place
+    choices = Choices(epsilon=0.5, noise="laplace", learn="none")
+    request = make_request(work, NewRequest(table=table.id, choices=choices, purpose="a test"))
+    killed(service, request.job.id, "between two draws")
+    service.dispatcher.work()
+    lost = show_request(work, request.id).job
+    assert (lost.state, lost.failure) == ("failed", FAILURES["lost"])
+    (charge,) = charges(service)
+    # A part of it was drawn, and all of it is counted.
+    whole = Amount.of(Cost("laplace", epsilon=0.5)).laplace
+    drawn, counted = projection.drawn_of(charge).laplace, projection.counted(charge).laplace
+    assert 0 < drawn / whole < 0.5
+    assert counted / whole == pytest.approx(1, rel=1e-3)
+    (account,) = list_accounts(work)
+    assert account.used == pytest.approx(0.5 / 3, rel=0.01)
+    assert account.mine == pytest.approx(0.5 / 2, rel=0.01)
+    # It stays so when the service starts again, and for the next request.
+    with TestClient(create_app(service), base_url="http://127.0.0.1"):
+        assert list_accounts(work) == [account]
+    service.ledger.change_limit("children", epsilon=0.9, delta=0.0, reason="less")
+    with pytest.raises(NoRoomError):
+        make_request(
+            work,
+            NewRequest(
+                table=table.id, choices=choices.model_copy(update={"epsilon": 0.45}), purpose="more"
+            ),
+        )
+    with pytest.raises(LedgerError, match="it stays spent"):
+        service.ledger.void(charge["number"], reason="a test")
 
 
 def test_a_job_that_somebody_alive_has_is_left_to_them(place, monkeypatch, wait_until):

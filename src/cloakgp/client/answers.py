@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 
 
 class ClientError(ValueError):
-    """The service refuses a request, or does not answer."""
+    """The service refuses a request, or does not answer.
+
+    Attributes
+    ----------
+    key : str or None
+        Of a request for a release: asked again with it, the same request is never taken twice.
+    """
+
+    key: str | None = None
 
 
 class NoAnswerError(ClientError):
@@ -68,7 +76,10 @@ KINDS: dict[str, type[ClientError]] = {
 }
 
 
+ANOTHER_VERSION = "take the version of the client that the service has"
+
 Record = TypeVar("Record")
+Form = TypeVar("Form")
 
 
 def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
@@ -93,8 +104,8 @@ def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     if not isinstance(sent, Mapping) or not set(names) <= set(sent):
         raise NoAnswerError(
-            f"the service's answer has no {kind.__name__.lower()} as this version knows it: take "
-            "the version of the client that the service has"
+            f"the service's answer has no {kind.__name__.lower()} as this version knows it: "
+            f"{ANOTHER_VERSION}"
         )
     known = {name: sent[name] for name in names}
     for name, inner in NESTED.get(kind, {}).items():
@@ -103,6 +114,42 @@ def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
         elif known[name] is not None:
             known[name] = read(inner, known[name])
     return kind(**known)
+
+
+def read_all(kind: type[Record], sent: Any) -> list[Record]:
+    """Return the records of an answer that lists them.
+
+    Raises
+    ------
+    NoAnswerError
+        If it does not, or one lacks a value.
+
+    Examples
+    --------
+    >>> read_all(PrivacyBudget, [{"epsilon": 1.0, "delta": 0.0}])
+    [PrivacyBudget(epsilon=1.0, delta=0.0)]
+    """
+    return [read(kind, each) for each in check_form(sent, list)]
+
+
+def check_form(sent: Any, form: type[Form]) -> Form:
+    """Return a part of an answer, if it is of a form.
+
+    Raises
+    ------
+    NoAnswerError
+        If it is not.
+
+    Examples
+    --------
+    >>> check_form({"id": "a"}, dict)
+    {'id': 'a'}
+    """
+    if isinstance(sent, form):
+        return sent
+    raise NoAnswerError(
+        f"the service's answer has another form than this version knows: {ANOTHER_VERSION}"
+    )
 
 
 @dataclass(frozen=True)
@@ -276,6 +323,7 @@ class Release:
     purpose: str
     epsilon: float
     delta: float
+    after: int | None
     digest: str
     size: int
     charge: int

@@ -27,9 +27,12 @@ from cloakgp.client.answers import (
     Request,
     Table,
     UnknownTokenError,
+    check_form,
     read,
+    read_all,
 )
 from cloakgp.client.exchange import ServiceExchange
+from cloakgp.client.keys import new_key
 from cloakgp.utils.extras import extra
 
 with extra("client"):
@@ -41,7 +44,10 @@ PATIENCE = 300.0
 EXAMPLE = "https://releases.example.org"
 STRANGER = "the answer is not the service's: check its address, and the proxies before it"
 FINISHED = ("done", "failed", "cancelled")
-
+# What to do where an answer is lost: of what changes nothing, or nothing more the second time; and
+# of what may have changed something.
+AGAIN = "try again"
+LOOK = "it may have been done all the same: look before you repeat it"
 
 # Errors of httpx, which hold the request, and stay inside.
 BROKEN = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError)
@@ -68,8 +74,12 @@ class Client:
 
     Notes
     -----
-    Every method raises a `ClientError`: one of its kinds for a refusal of the service, and
-    `NoAnswerError` if the service does not answer.
+    What goes wrong between a method and the service is a `ClientError`: one of its kinds for a
+    refusal of the service, and `NoAnswerError` if the service does not answer, or something else
+    does. Files of one's own raise what Python raises.
+
+    Where an answer is lost, the message says whether to try again: what was asked may have been
+    done. `request` draws a key, so that a release is not paid for twice.
 
     Examples
     --------
@@ -120,7 +130,8 @@ class Client:
 
     def roles(self) -> list[str]:
         """Return the roles of the token."""
-        return list(self._json("GET", "/me")["roles"])
+        sent = check_form(self._json("GET", "/me"), dict)
+        return check_form(sent.get("roles"), list)
 
     def rotate_token(self, *, grace_hours: int = 0) -> str:
         """Replace the token by a new one, which this client then uses; return it.
@@ -131,17 +142,18 @@ class Client:
             Hours for which the old one stays valid.
         """
         body = {"grace_hours": grace_hours}
-        token = str(self._json("POST", "/me/token/rotate", json=body)["token"])
+        sent = check_form(self._json("POST", "/me/token/rotate", unsure=LOOK, json=body), dict)
+        token = check_form(sent.get("token"), str)
         self._http.headers["Authorization"] = f"Bearer {token}"
         return token
 
     def accounts(self) -> list[Account]:
         """Return all accounts, with the use of their limits."""
-        return [read(Account, each) for each in self._json("GET", "/accounts")]
+        return read_all(Account, self._json("GET", "/accounts"))
 
     def tables(self) -> list[Table]:
         """Return the tables that are open to requests."""
-        return [read(Table, each) for each in self._json("GET", "/tables")]
+        return read_all(Table, self._json("GET", "/tables"))
 
     def table(self, name: str) -> Table:
         """Return the table of a name.
@@ -158,8 +170,9 @@ class Client:
     def upload(self, path: str | Path) -> str:
         """Upload the file of a table; return its id for `register`. For custodians."""
         with Path(path).open("rb") as file:
-            sent = self._json("PUT", f"/uploads/{quote(Path(path).name, safe='')}", content=file)
-        return str(sent["id"])
+            name = quote(Path(path).name, safe="")
+            sent = self._json("PUT", f"/uploads/{name}", unsure=LOOK, content=file)
+        return check_form(check_form(sent, dict).get("id"), str)
 
     def register(self, **table: Any) -> Table:
         """Register a table. For custodians.
@@ -171,11 +184,11 @@ class Client:
             document. With people="disjoint" nobody in it is in another such table of the account:
             it is one's word, which the ledger keeps.
         """
-        return read(Table, self._json("POST", "/tables", json=table))
+        return read(Table, self._json("POST", "/tables", unsure=LOOK, json=table))
 
     def erase(self, table: int) -> Table:
         """Erase the uploaded file of a table; the table is withdrawn, its releases stay."""
-        return read(Table, self._json("DELETE", f"/tables/{table}/file"))
+        return read(Table, self._json("DELETE", f"/tables/{table}/file", unsure=LOOK))
 
     def plan(self, table: int, *, epsilon: float, delta: float = 0.0, **choices: Any) -> Plan:
         """Plan a release; spends nothing.
@@ -211,7 +224,10 @@ class Client:
         purpose : str
             Stands in the ledger.
         key : str, optional
-            Any text: a second call with it returns the same request, and nothing is spent twice.
+            Any text of ASCII letters: a second call with it returns the same request, and nothing
+            is spent twice. One is drawn if none is given, for this call alone; where an answer is
+            lost, the error has it as its `key`. Give one that is written down where the program
+            itself may end before.
         **choices
             inputs, quantiles, counts, exposure, inducing and more, as in the OpenAPI document.
 
@@ -219,11 +235,23 @@ class Client:
         ------
         NoRoomError
             If a limit leaves no room.
+        NoAnswerError
+            If no answer comes: the request may have been taken. Repeated with the error's `key`, it
+            is not taken twice.
         """
+        known = new_key() if key is None else key
+        if not known.isascii() or not known.isprintable():
+            raise InvalidError("a key is made of ASCII letters, digits and signs")
+        unsure = f"it may have been taken: repeat it with key={known!r}, and it is not taken twice"
         chosen = {"epsilon": epsilon, "delta": delta, **choices}
         body = {"table": table, "choices": chosen, "purpose": purpose}
-        headers = {} if key is None else {"Idempotency-Key": key}
-        return read(Request, self._json("POST", "/requests", json=body, headers=headers))
+        headers = {"Idempotency-Key": known}
+        try:
+            sent = self._json("POST", "/requests", unsure=unsure, json=body, headers=headers)
+            return read(Request, sent)
+        except ClientError as error:
+            error.key = known
+            raise
 
     def requests(self) -> list[Request]:
         """Return one's own requests; for custodians and approvers, those of all."""
@@ -243,7 +271,7 @@ class Client:
 
     def cancel(self, job: int) -> Job:
         """Cancel a job, unless noise may have been drawn for it."""
-        return read(Job, self._json("POST", f"/jobs/{job}/cancel"))
+        return read(Job, self._json("POST", f"/jobs/{job}/cancel", unsure=LOOK))
 
     def watch(self, job: int) -> Iterator[Job]:
         """Yield a job at each step, until it is finished."""
@@ -259,6 +287,7 @@ class Client:
 
     def _events(self, job: int) -> Iterator[Job]:
         """Yield the jobs of one stream of events."""
+        self._check_open()
         failed: Exception | None = None
         try:
             with self._http.stream("GET", f"/jobs/{job}/events") as answer:
@@ -307,7 +336,7 @@ class Client:
             Who each site is; a site that is left out is the person of its name.
         """
         body = {"plan": plan, "purpose": purpose, "people": dict(people or {})}
-        return read(JointRequest, self._json("POST", "/joint-requests", json=body))
+        return read(JointRequest, self._json("POST", "/joint-requests", unsure=LOOK, json=body))
 
     def joint_requests(self) -> list[JointRequest]:
         """Return one's own joint requests; for custodians and approvers, those of all."""
@@ -326,12 +355,13 @@ class Client:
             If they cannot be left out any more.
         """
         body = {"without": list(without)}
-        sent = self._json("POST", f"/joint-requests/{request}/continue", json=body)
-        return read(JointRequest, sent)
+        path = f"/joint-requests/{request}/continue"
+        return read(JointRequest, self._json("POST", path, unsure=LOOK, json=body))
 
     def close_joint(self, request: int) -> JointRequest:
         """Close one's own joint request: nothing more is taken."""
-        return read(JointRequest, self._json("POST", f"/joint-requests/{request}/close"))
+        path = f"/joint-requests/{request}/close"
+        return read(JointRequest, self._json("POST", path, unsure=LOOK))
 
     def exchange(self, request: int) -> ServiceExchange:
         """Return the exchange of a joint request, for a `cloakgp.custodians.Site`."""
@@ -348,7 +378,7 @@ class Client:
         return self._sent("GET", f"/joint-requests/{request}/files/{quote(name)}").content
 
     def send_joint_file(self, request: int, name: str, content: bytes) -> None:
-        """Send a file of one's own site. For custodians.
+        """Send a file of one's own site, which may be sent again. For custodians.
 
         Raises
         ------
@@ -427,7 +457,7 @@ class Client:
             Column of the rows with the exposure of each new count; 1 if empty.
         """
         body = {
-            "rows": [dict(row) for row in rows],
+            "rows": _rows(rows),
             "new_output": new_output,
             "estimate": estimate,
             "interval": interval,
@@ -445,30 +475,45 @@ class Client:
     def events(self, *, after: int = 0) -> list[dict[str, Any]]:
         """Return the events after a known one. For auditors."""
         lines = self._sent("GET", "/events/export", params={"after": after}).text.splitlines()
-        return [dict(json.loads(line)) for line in lines]
+        return [check_form(_opened(line), dict) for line in lines]
 
     def verify(self) -> dict[str, Any]:
         """Check the ledger. For auditors."""
-        return dict(self._json("POST", "/ledger/verify"))
+        return check_form(self._json("POST", "/ledger/verify"), dict)
 
     def _decide(self, request: int, decision: str, remark: str) -> Request:
-        sent = self._json("POST", f"/requests/{request}/{decision}", json={"remark": remark})
-        return read(Request, sent)
+        path, body = f"/requests/{request}/{decision}", {"remark": remark}
+        return read(Request, self._json("POST", path, unsure=LOOK, json=body))
 
     def _listed(self, path: str) -> Iterator[Any]:
         """Yield the items of a list, page after page."""
         answer = self._sent("GET", path)
         while True:
-            yield from answer.json()
+            yield from check_form(_opened(answer.text), list)
             if "next" not in answer.links:
                 return
-            answer = self._sent("GET", str(answer.url.join(answer.links["next"]["url"])))
+            answer = self._sent("GET", self._following(answer))
 
-    def _json(self, method: str, path: str, **more: Any) -> Any:
-        answer = self._sent(method, path, **more)
-        return _opened(answer.text)
+    def _following(self, answer: httpx.Response) -> str:
+        """Return the address of the next page, which is the service's as the first one is."""
+        found = None
+        with suppress(httpx.InvalidURL):
+            found = answer.url.join(answer.links["next"]["url"])
+        # Whoever is asked is sent the token.
+        if found is None or _place(found) != _place(self._http.base_url):
+            raise NoAnswerError(STRANGER)
+        return str(found)
 
-    def _sent(self, method: str, path: str, **more: Any) -> httpx.Response:
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise InvalidError("this client is closed: make another")
+
+    def _json(self, method: str, path: str, *, unsure: str = AGAIN, **more: Any) -> Any:
+        return _opened(self._sent(method, path, unsure=unsure, **more).text, unsure=unsure)
+
+    def _sent(self, method: str, path: str, *, unsure: str = AGAIN, **more: Any) -> httpx.Response:
+        """Return an answer; where it is lost, the error says in such words what to do."""
+        self._check_open()
         answer = failed = None
         try:
             answer = self._http.request(method, path, **more)
@@ -476,9 +521,9 @@ class Client:
             failed = error
         # Raised outside of the block: an error of httpx holds the request, and so the token.
         if failed is not None:
-            raise _in_words(failed)
+            raise _in_words(failed, unsure=unsure)
         assert answer is not None
-        _check(answer)
+        _check(answer, unsure=unsure)
         return answer
 
 
@@ -491,36 +536,61 @@ def _checked(address: str) -> str:
     raise InvalidError(f"{address!r} is no address of a service: it looks like {EXAMPLE}")
 
 
-def _opened(text: str) -> Any:
+def _place(url: httpx.URL) -> tuple[str, str, int | None]:
+    """Return who answers at an address."""
+    return url.scheme, url.host, url.port
+
+
+def _rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows to be sent."""
+    found = list(rows) if isinstance(rows, Iterable) else [rows]
+    if isinstance(rows, Mapping) or not all(isinstance(row, Mapping) for row in found):
+        raise InvalidError("rows are given as a list, with the values of columns by their names")
+    return [dict(row) for row in found]
+
+
+def _opened(text: str, *, unsure: str = AGAIN) -> Any:
     """Return the value of JSON."""
-    with suppress(ValueError):
+    # What is nested without end is none of the service's either.
+    with suppress(ValueError, RecursionError):
         return json.loads(text)
-    raise NoAnswerError(STRANGER)
+    raise _stranger(unsure)
 
 
-def _in_words(failed: Exception) -> ClientError:
+def _stranger(unsure: str) -> NoAnswerError:
+    return NoAnswerError(STRANGER if unsure == AGAIN else f"{STRANGER}; {unsure}")
+
+
+def _in_words(failed: Exception, *, unsure: str = AGAIN) -> ClientError:
     """Return the error of a failed connection, in words of this package."""
     if isinstance(failed, httpx.ConnectError | httpx.ConnectTimeout):
         return NoAnswerError("the service cannot be reached: check its address, and that it runs")
     if isinstance(failed, httpx.TimeoutException):
-        return NoAnswerError(f"the service has not answered for {PATIENCE:g} seconds: try again")
+        return NoAnswerError(f"the service has not answered for {PATIENCE:g} seconds: {unsure}")
     if isinstance(failed, httpx.TransportError):
-        return NoAnswerError("the connection to the service broke: try again")
+        return NoAnswerError(f"the connection to the service broke: {unsure}")
     if isinstance(failed, BROKEN):
-        return NoAnswerError(STRANGER)
+        return _stranger(unsure)
     return InvalidError(
         "this cannot be sent: rows and choices are text, truth values and finite numbers"
     )
 
 
-def _check(answer: httpx.Response) -> None:
+def _check(answer: httpx.Response, *, unsure: str = AGAIN) -> None:
     if answer.is_success:
+        # Nothing that is asked of the service here comes as a page.
+        if answer.headers.get("Content-Type", "").lower().startswith("text/html"):
+            raise _stranger(unsure)
         return
     if answer.is_redirect:
         raise NoAnswerError("the service is at another address: take the one it is redirected to")
     try:
         refusal = answer.json()
         kind, message = KINDS.get(refusal["kind"], ClientError), str(refusal["message"])
-    except (ValueError, KeyError, TypeError):
-        kind, message = NoAnswerError, f"the service answers {answer.status_code}: try again later"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        kind, message = NoAnswerError, f"the service answers {answer.status_code}: {unsure}"
+    else:
+        # It failed, perhaps after it had done what was asked.
+        if answer.is_server_error and unsure != AGAIN:
+            message = f"{message}; {unsure}"
     raise kind(message)

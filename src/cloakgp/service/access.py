@@ -30,7 +30,7 @@ ALL = frozenset(Role)
 
 # Operation → roles. The names are those of functions in `operations`, and of routes.
 ACCESS: Mapping[str, frozenset[Role]] = {
-    # Tables: their content stays with the custodian; others see the columns.
+    # Tables: a file's content stays with the custodian who registered it; others see the columns.
     "upload_table": frozenset({_C}),
     "look_at_table": frozenset({_C}),
     "register_table": frozenset({_C}),

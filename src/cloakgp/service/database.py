@@ -82,6 +82,11 @@ class ServiceDatabase:
     def _session(self, *, writing: bool) -> Iterator[Session]:
         failed = False
         engine = self._engine.execution_options(writing=writing)
+        if not writing and self.is_shared:
+            # Otherwise each query sees the state at its own beginning.
+            engine = engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
         try:
             with self._sessions(bind=engine) as session, session.begin():
                 yield session

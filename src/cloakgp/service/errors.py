@@ -113,10 +113,17 @@ class NoRoomError(ServiceError):
 
 
 class TooManyError(ServiceError):
-    """There were too many requests in a short time."""
+    """There were too many requests in a short time.
+
+    Parameters
+    ----------
+    seconds : int
+        Until the next one.
+    message : str
+    """
 
     status, kind = 429, "too-many"
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__("too many requests: wait a little")
+    def __init__(self, seconds: int, message: str = "too many requests: wait a little") -> None:
+        super().__init__(message)
         self.seconds = max(1, seconds)

@@ -21,7 +21,7 @@ from cloakgp.service.models import (
     RequestState,
     TablePeople,
 )
-from cloakgp.utils.names import AUTO, DEFAULT_BAND, Estimate, LinkName, TransformName
+from cloakgp.utils.names import AUTO, Estimate, LinkName, TransformName
 
 
 def _zero_or_usual(delta: float) -> float:
@@ -392,10 +392,11 @@ class Choices(Message):
         "one of another table asks these beside. It returns a release that knows both. What "
         "columns, kernel and stages are, the release says.",
     )
-    band: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        default=DEFAULT_BAND,
+    band: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
+        default="auto",
         description="Of a later visit: to how many predicted sds on either side of what is "
-        "predicted values are clipped; 0 clips to the bounds alone.",
+        "predicted values are clipped; 0 clips to the bounds alone; auto is 1, and 0 where counts "
+        "found most values to be the same.",
     )
 
 
@@ -586,6 +587,9 @@ class ReleaseView(View):
     purpose: str
     epsilon: float
     delta: float
+    after: int | None = Field(
+        description="The release that it began with, whose budget was spent before this one."
+    )
     digest: str
     size: int
     charge: int

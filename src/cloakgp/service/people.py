@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from cloakgp.data.limits import ReadingLimits
 from cloakgp.data.tables import read_person_ids
 from cloakgp.orders.options import format_of_table
+from cloakgp.privacy.person_ids import PersonIds, one_kind
 from cloakgp.service.models import Table
 
 SHARED = (
@@ -41,10 +42,10 @@ class NamedPeople:
     column: str
     query: str = ""
 
-    def read(self, limits: ReadingLimits) -> set[str]:
+    def read(self, limits: ReadingLimits) -> PersonIds:
         """Return the ids, as `cloakgp.privacy.person_ids` compares them."""
         table_format = format_of_table(self.path, self.query, limits=limits)
-        return set(read_person_ids(self.path, name=self.column, table_format=table_format))
+        return read_person_ids(self.path, name=self.column, table_format=table_format)
 
 
 def others_of(session: Session, account: str, *, but: str = "") -> list[NamedPeople]:
@@ -69,6 +70,28 @@ def others_of(session: Session, account: str, *, but: str = "") -> list[NamedPeo
     ]
 
 
+def are_apart(own: NamedPeople, others: Sequence[NamedPeople], *, limits: ReadingLimits) -> bool:
+    """Return whether none of a table's people is in another.
+
+    It tells neither who nor how many are, but the answer itself says that somebody is: who names
+    few people, of a table that they make up, learns whether one of them is in a table of another
+    custodian. Whoever is told it is noted, and told so a few times a day at most.
+
+    Raises
+    ------
+    ValueError
+        If a table cannot be read, or its ids cannot be compared with those of another.
+    """
+    mine = own.read(limits)
+    people = set(mine)
+    for other in others:
+        theirs = other.read(limits)
+        one_kind({"this table": mine.kind, "another one of the account": theirs.kind})
+        if not people.isdisjoint(theirs):
+            return False
+    return True
+
+
 def check_disjoint(
     own: NamedPeople, others: Sequence[NamedPeople], *, limits: ReadingLimits
 ) -> None:
@@ -77,8 +100,6 @@ def check_disjoint(
     Raises
     ------
     SharedPeopleError
-        The message tells neither who nor how many: the tables may be of different custodians.
     """
-    people = own.read(limits)
-    if any(not people.isdisjoint(other.read(limits)) for other in others):
+    if not are_apart(own, others, limits=limits):
         raise SharedPeopleError

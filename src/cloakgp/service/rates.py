@@ -148,10 +148,33 @@ class Rates:
         TooManyError
             If there were too many, this one included.
         """
-        rate = self._rates[kind]
-        if not self._limiter.hit(rate, kind, who):
-            reset = self._limiter.get_window_stats(rate, kind, who).reset_time
-            raise TooManyError(int(reset - time.time()) + 1)
+        if not self._limiter.hit(self._rates[kind], kind, who):
+            raise self._too_many(kind, who)
+
+    def check(self, kind: str, who: str) -> None:
+        """Check that another request would be let through, without counting one.
+
+        Parameters
+        ----------
+        kind, who : str
+
+        Raises
+        ------
+        TooManyError
+            If it would not.
+
+        Examples
+        --------
+        >>> rates = Rates({"plan": "1/minute"})
+        >>> rates.check("plan", "anna")
+        >>> rates.count("plan", "anna")
+        >>> rates.check("plan", "anna")
+        Traceback (most recent call last):
+        ...
+        cloakgp.service.errors.TooManyError: too many requests: wait a little
+        """
+        if not self._limiter.test(self._rates[kind], kind, who):
+            raise self._too_many(kind, who)
 
     def left(self, kind: str, who: str) -> int | None:
         """Count a request; return the number of further ones, or None if it is one too many.
@@ -166,3 +189,7 @@ class Rates:
         if not self._limiter.hit(rate, kind, who):
             return None
         return self._limiter.get_window_stats(rate, kind, who).remaining
+
+    def _too_many(self, kind: str, who: str) -> TooManyError:
+        reset = self._limiter.get_window_stats(self._rates[kind], kind, who).reset_time
+        return TooManyError(int(reset - time.time()) + 1)

@@ -167,7 +167,8 @@ def is_safe(address: str) -> bool:
 
 
 MIB = 2**20
-# Rates of one actor, in the notation of the package `limits`. Those of one address are "failed"
+# Rates of one actor, in the notation of the package `limits`; "people in two tables" are refusals,
+# which tell that somebody is in a table of another custodian. Those of one address are "failed"
 # (wrong tokens), "callback" (returns from an identity provider) and "noted" (failures in the audit
 # trail; "noted in all" is for all addresses together).
 RATES: Mapping[str, str] = {
@@ -175,6 +176,7 @@ RATES: Mapping[str, str] = {
     "predict": "1200/minute",
     "plan": "120/minute",
     "upload": "60/minute",
+    "people in two tables": "5/day",
     "failed": "20/minute",
     "callback": "60/minute",
     "noted": "20/hour",

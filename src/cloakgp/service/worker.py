@@ -110,6 +110,7 @@ def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -
         failure = "limit"
     except SharedPeopleError:
         failure = "people"
+        _note_shared(service, job)
     except _LostError:
         failure = "lost"
     except _CrashedError:
@@ -123,6 +124,14 @@ def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -
         failure = "failed"
     if failure:
         run.finish("failed", failure=failure)
+
+
+def _note_shared(service: Service, job: int) -> None:
+    """Note that people of a job's table are in another, which its end tells whoever asked."""
+    with service.database.writing() as session:
+        account = session.get_one(Job, job).request.table.account
+        about = f"job {job}: people of its table are in another one of {account}"
+        note_event(session, who="service", what="release refused", about=about)
 
 
 def give_back(service: Service, job: int) -> None:

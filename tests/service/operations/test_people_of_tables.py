@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,15 +12,20 @@ from sqlalchemy import select
 
 from cloakgp.ledger.accounts import open_content
 from cloakgp.report.describe import describe
-from cloakgp.service.errors import InvalidError, NoRoomError, NotFoundError
-from cloakgp.service.messages import (
-    Combination,
-    PlanRequest,
+from cloakgp.service.errors import (
+    InvalidError,
+    NoRoomError,
+    NotFoundError,
+    ServiceError,
+    TooManyError,
 )
-from cloakgp.service.models import Job, Table
+from cloakgp.service.messages import Choices, Combination, NewTable, PlanRequest
+from cloakgp.service.models import Event, Job, Table
 from cloakgp.service.operations.plans import make_plan
-from cloakgp.service.operations.releases import combine_releases
+from cloakgp.service.operations.releases import combine_releases, show_release
+from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.people import SHARED
+from cloakgp.service.rates import Rates
 
 HALF = ONE_EPSILON.model_copy(update={"epsilon": 0.5})
 MONTHS = ("May", "June", "July")
@@ -99,6 +106,71 @@ def test_people_who_are_in_two_tables_are_refused(office):
     office.add("July", named=True)
 
 
+def noted(office, what):
+    with office.service.database.reading() as session:
+        events = select(Event).where(Event.what == what).order_by(Event.id)
+        return [
+            (event.actor and event.actor.name, event.about) for event in session.scalars(events)
+        ]
+
+
+def test_whoever_asks_for_people_of_others_leaves_a_trace(office):
+    """A refusal says that some of them are in a table of the account."""
+    office.add("May", named=True)
+    with pytest.raises(InvalidError, match="in another one"):
+        office.add("guess", persons=["May 3", "nobody"], named=True)
+    assert noted(office, "table refused") == [
+        ("custodian", "guess: people of another table of visitors, as people of no other")
+    ]
+
+
+def test_so_many_guesses_a_day(service, tmp_path):
+    """And then neither yes nor no, however the table is made up."""
+    rates = Rates({"people in two tables": "2/day"})
+    office = MonthlyOffice(replace(service, rates=rates), tmp_path)
+    office.add("May", named=True)
+    for number in range(2):
+        with pytest.raises(InvalidError, match="in another one"):
+            office.add(f"guess {number}", persons=[f"May {number}", "nobody"], named=True)
+    for persons in (["May 3", "nobody"], ["somebody", "else"]):
+        with pytest.raises(TooManyError, match="people of other tables"):
+            office.add("one more", persons=persons, named=True)
+    assert len(noted(office, "table refused")) == 2
+    # What compares nobody goes on.
+    office.add("June")
+    office.add("July", persons=["May 3"], named=True, people="overlapping")
+
+
+def test_guesses_at_the_same_moment_are_counted_one_by_one(service, tmp_path):
+    rates = Rates({"people in two tables": "2/day"})
+    office = MonthlyOffice(replace(service, rates=rates), tmp_path)
+    office.add("May", named=True)
+    texts = [f"person,age,minutes\nMay {k},30,20\nnobody,31,21\n" for k in range(5)]
+    uploads = []
+    for text in texts:
+        (tmp_path / "sent.csv").write_text(text)
+        uploads.append(upload_table(office.custodian, "t.csv", received=tmp_path / "sent.csv").id)
+
+    def told(number):
+        table = NewTable(
+            name=f"guess {number}",
+            account="visitors",
+            upload=uploads[number],
+            output="minutes",
+            table_schema=office.schema,
+            bounds=(0, 100),
+            person="person",
+            people="disjoint",
+        )
+        with pytest.raises(ServiceError) as refused:
+            register_table(office.custodian, table)
+        return refused.value.kind
+
+    with ThreadPoolExecutor(5) as pool:
+        kinds = list(pool.map(told, range(5)))
+    assert (kinds.count("invalid"), kinds.count("too-many")) == (2, 3)
+
+
 def test_ids_are_compared_as_everywhere(office):
     office.add("May", persons=[f" {number}" for number in range(20)], named=True)
     with pytest.raises(InvalidError, match="in another one"):
@@ -122,6 +194,8 @@ def test_people_who_came_into_a_table_later_are_found_before_anything_is_drawn(o
     assert office.account.used == 0.0
     with office.service.database.reading() as session:
         assert {job.failure for job in session.scalars(select(Job))} == {"people"}
+    about = "people of its table are in another one of visitors"
+    assert noted(office, "release refused") == [(None, f"job {each}: {about}") for each in (1, 2)]
 
 
 def test_persons_are_protected_with_all_their_rows(service, tmp_path):
@@ -175,6 +249,74 @@ def test_nobody_but_a_custodian_says_that_people_are_disjoint(office):
         assert combined(office, *pair).guarantee.pure_epsilon == pytest.approx(0.5)
         with pytest.raises(InvalidError, match="no custodian has said"):
             combined(office, *pair, people="disjoint")
+
+
+HALF_DECLARED = DECLARED.model_copy(update={"epsilon": 0.5})
+
+
+def visited(office, table, after, **changed):
+    """The release of a later visit, which knows another."""
+    return office.ask(table, Choices(epsilon=0.5, noise="laplace", after=after, **changed)).release
+
+
+def test_whoever_was_asked_by_two_releases_pays_for_both_however_they_began(office):
+    """May was asked by the first release of it, and by what a visit of June began with."""
+    may, june = office.add("May"), office.add("June")
+    first, again = (office.ask(may, HALF_DECLARED).release for _ in range(2))
+    visit = visited(office, june, first)
+    for pair in ((again, visit), (visit, again)):
+        for people in (None, "overlapping"):
+            made = combined(office, *pair, people=people)
+            # Twice .5 for those of May, once .5 for those of June.
+            assert made.guarantee.pure_epsilon == pytest.approx(1.0)
+            assert made.cohorts == ((0,), (1,))
+            assert made.n_rows == 40
+            assert len(made.measurements) == 3
+        with pytest.raises(InvalidError, match="no custodian has said"):
+            combined(office, *pair, people="disjoint")
+    # The ledger counts the same.
+    assert office.account.cohorts == pytest.approx({"May": 1.0, "June": 0.5})
+
+
+def test_a_release_beside_what_it_was_the_beginning_of_adds_nothing(office):
+    first = office.ask(office.add("May"), HALF_DECLARED).release
+    visit = visited(office, office.add("June"), first)
+    for pair in ((first, visit), (visit, first)):
+        made = combined(office, *pair)
+        assert made.guarantee.pure_epsilon == pytest.approx(0.5)
+        assert len(made.measurements) == 2
+
+
+def test_releases_that_know_several_tables_combine_in_parallel(office):
+    """Where nobody is in two of all these tables."""
+    first = visited(
+        office, office.add("June"), office.ask(office.add("May"), HALF_DECLARED).release
+    )
+    other = visited(
+        office, office.add("August"), office.ask(office.add("July"), HALF_DECLARED).release
+    )
+    made = combined(office, first, other)
+    assert made.guarantee.pure_epsilon == pytest.approx(0.5)
+    assert made.cohorts == ((0,), (1,), (2,), (3,))
+    # Without this word, somebody may be in one table of each.
+    made = combined(office, first, other, people="overlapping")
+    assert made.guarantee.pure_epsilon == pytest.approx(1.0)
+
+
+def test_the_budget_of_a_visit_is_shown_beside_what_it_began_with(office):
+    first = office.ask(office.add("May"), HALF_DECLARED).release
+    visit = visited(office, office.add("June"), first)
+    shown = [show_release(office.analyst, release) for release in (first, visit)]
+    assert [(each.epsilon, each.after) for each in shown] == [(0.5, None), (0.5, first)]
+
+
+def test_releases_of_some_tables_in_common_are_refused(office):
+    """Which of their rows are the same cannot be said of all of them at once."""
+    may, june, july = (office.add(month) for month in MONTHS)
+    first = visited(office, june, office.ask(may, HALF_DECLARED).release)
+    other = visited(office, july, office.ask(may, HALF_DECLARED).release)
+    with pytest.raises(InvalidError, match="in two of the releases, and others are not"):
+        combined(office, first, other)
 
 
 def test_releases_that_do_not_go_together_are_refused(office):

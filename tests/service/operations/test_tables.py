@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
+from dataclasses import replace
 
 import pytest
-from services import add_everything, register, work_as, write_people
+from services import add_custodians, add_everything, register, work_as, write_people
 from sqlalchemy import select
 
 from cloakgp.privacy.spending import Cost, Spender
 from cloakgp.service.access import Role
-from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
-from cloakgp.service.messages import Look, NewAccount, NewTable, PrivacyBudget
+from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, ServiceError
+from cloakgp.service.messages import ChangedPerson, Look, NewAccount, NewTable, PrivacyBudget
 from cloakgp.service.models import Event
 from cloakgp.service.operations.accounts import list_accounts, open_account
 from cloakgp.service.operations.audits import verify_ledger
+from cloakgp.service.operations.people import change_person, erase_person
 from cloakgp.service.operations.tables import (
     list_tables,
     look_at_table,
@@ -94,6 +97,105 @@ def test_what_is_sent_belongs_to_whoever_sent_it(service, custodian, tmp_path):
     with pytest.raises(NotFoundError):
         register_table(work_as(service, add_everything(service)), new(upload=sent.id))
     assert register_table(custodian, new(upload=sent.id)).rows == 24
+
+
+@pytest.fixture
+def other(service):
+    """Another custodian."""
+    return work_as(service, add_custodians(service, "bob")["bob"])
+
+
+def said(act):
+    """The kind and the words of a refusal."""
+    with pytest.raises(ServiceError) as refused:
+        act()
+    return refused.value.kind, str(refused.value)
+
+
+def events(service):
+    with service.database.reading() as session:
+        rows = session.scalars(select(Event).order_by(Event.id))
+        return [(event.actor and event.actor.name, event.what, event.about) for event in rows]
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("withdrawn", [False, True])
+@pytest.mark.parametrize("name", ["people.csv", "./people.csv", "link.csv", "hard.csv"])
+def test_a_file_that_another_custodian_registered_is_not_found(
+    service, custodian, other, folder, name, withdrawn
+):
+    """By its own name or another one, and as if there were none."""
+    path = write_people(folder / "people.csv")
+    (folder / "link.csv").symlink_to(path)
+    (folder / "hard.csv").hardlink_to(path)
+    made = register_table(custodian, new(path="people.csv"))
+    if withdrawn:
+        withdraw_table(custodian, made.id)
+    absent = said(lambda: look_at_table(other, Look(path="nothing.csv", private=["age"])))
+    assert absent == ("not-found", "there is no such file")
+    for look in (Look(path=name), Look(path=name, private=["age"]), Look(path=str(folder / name))):
+        assert said(lambda look=look: look_at_table(other, look)) == absent
+    turned = new(name="u", path=name, output="age", inputs=["height"], bounds=(0, 100))
+    assert said(lambda: register_table(other, turned)) == absent
+    kept = "people.csv" if name in ("./people.csv", "link.csv") else name
+    refused = [
+        about for who, what, about in events(service) if (who, what) == ("bob", "file refused")
+    ]
+    assert refused == [f"{kept}: another custodian has registered it"] * 4
+    # Its custodian goes on.
+    seen = look_at_table(custodian, Look(path=name, private=["height"]))
+    assert list(seen.public) == ["age"]
+    assert register_table(custodian, new(name="again", path=name)).rows == 24
+
+
+@pytest.mark.usefixtures("account")
+def test_a_database_is_whole_the_custodians_who_registered_it(custodian, other, folder):
+    """Whatever a query calls its columns."""
+    with sqlite3.connect(folder / "people.db") as database:
+        database.execute("CREATE TABLE t (age, height)")
+        database.executemany("INSERT INTO t VALUES (?, ?)", [(20 + k, 150 + k) for k in range(9)])
+    look = Look(path="people.db", query="SELECT age, height AS size FROM t", private=["age"])
+    # Nobody has registered it.
+    assert look_at_table(other, look).public["size"].cells[0] == "150"
+    register_table(custodian, new(path="people.db", query="SELECT age, height FROM t"))
+    assert said(lambda: look_at_table(other, look))[0] == "not-found"
+
+
+def test_files_of_the_service_are_in_no_shared_folder(service, custodian, other, tmp_path):
+    """Uploads, and the ledger with all that the service knows, where their folder is shared."""
+    settings = replace(service.settings, tables=(tmp_path,))
+    everything = replace(other, service=replace(service, settings=settings))
+    sent = upload_table(custodian, "p.csv", received=write_people(tmp_path / "a.csv"))
+    own = [
+        Look(path=f"data/uploads/{sent.id}.csv", private=["age"]),
+        Look(path="people.db", query="SELECT name, digest FROM service_tokens", private=["name"]),
+    ]
+    for look in own:
+        assert (tmp_path / look.path).exists()
+        with pytest.raises(InvalidError, match="none of the folders"):
+            look_at_table(everything, look)
+
+
+def test_looks_at_files_of_the_server_are_noted(service, custodian, folder, tmp_path):
+    write_people(folder / "people.csv")
+    look_at_table(custodian, Look(path=str(folder / "people.csv"), private=["height"]))
+    assert events(service)[-1] == ("custodian", "file looked at", "people.csv")
+    sent = upload_table(custodian, "p.csv", received=write_people(tmp_path / "a.csv"))
+    look_at_table(custodian, Look(upload=sent.id))
+    assert events(service)[-1][1] == "file uploaded"
+
+
+@pytest.mark.usefixtures("account")
+def test_a_name_that_was_erased_gives_no_file_to_whoever_has_it_next(
+    service, tokens, custodian, folder
+):
+    write_people(folder / "people.csv")
+    register_table(custodian, new(path="people.csv"))
+    admin = work_as(service, tokens[Role.ADMINISTRATOR])
+    change_person(admin, custodian.actor.id, ChangedPerson(active=False))
+    erase_person(admin, custodian.actor.id)
+    heir = work_as(service, add_custodians(service, "custodian")["custodian"])
+    assert said(lambda: look_at_table(heir, Look(path="people.csv")))[0] == "not-found"
 
 
 def test_columns_are_looked_at_before_the_private_are_known(custodian, folder):

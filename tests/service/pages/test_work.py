@@ -126,6 +126,7 @@ def test_what_is_wrong_is_said_beside_what_was_typed(sent):
     custodian, where = sent
     for changed, told in (
         ({"low": "x"}, "low-wrong"),
+        ({"high": "2,500"}, "may be 2500 or 2.500: write one of these"),
         ({"limit_epsilon": ""}, "a new account needs a limit"),
         ({"limit_epsilon": "-1"}, "limit_epsilon-wrong"),
         ({"account": ""}, "account-wrong"),
@@ -465,6 +466,7 @@ def test_what_is_predicted_is_what_the_release_predicts(visit, release, service,
     assert 'value="110,5"' in page
     for bad, told in (
         ({"above": "tall"}, "above must be a number"),
+        ({"above": "1,000"}, "above may be 1000 or 1.000: write one of these"),
         (
             {"coverage": "100"},
             "interval must lie between 0 and 1",
@@ -591,6 +593,10 @@ def test_more_is_asked_given_a_release(visit, release):
     second = re.search(r'href="(/releases/\d+)"(?! *>release)[^>]*>See the release', made.text)[1]
     assert second != release
     assert "asked 2 times" in analyst.get(second).text
+    # The budget of this visit is not that of all.
+    before = f'<a href="{release}">release {number}</a>'
+    assert f"what {before} spent comes before it" in analyst.get(second).text
+    assert f"after {before}, whose budget comes before it" in analyst.get("/releases").text
     refused = analyst.send("/tables/1/request", fields | {"inputs": "age"})
     assert "takes these from the release: inputs" in html.unescape(refused.text)
 

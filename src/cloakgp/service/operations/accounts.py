@@ -15,7 +15,7 @@ from cloakgp.service.budgets import (
     standing,
 )
 from cloakgp.service.context import Work
-from cloakgp.service.database import lock_rules, note_event
+from cloakgp.service.database import lock_rules, note_event, row_of
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
 from cloakgp.service.messages import (
     AccountChange,
@@ -108,7 +108,8 @@ def change_limit(work: Work, account: str, new: NewLimit) -> AccountChange:
             account, epsilon=new.limit.epsilon, delta=new.limit.delta, reason=new.reason
         )
     with work.database.reading() as session:
-        return AccountChange(account=_view(session, lock_rules(session, account), work.actor))
+        rules = row_of(session, Rules, account, called="account")
+        return AccountChange(account=_view(session, rules, work.actor))
 
 
 @operation

@@ -317,7 +317,7 @@ def _view(session: Session, row: JointRequest) -> JointRequestView:
         person=row.person.name,
         closed=row.closed is not None,
         output=", ".join(plan.output_names),
-        inputs=list(plan.input_names),
+        inputs=list(plan.public_columns),
         epsilon=epsilon,
         delta=delta,
         colluding=plan.colluding,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -93,8 +94,9 @@ def combine_releases(work: Work, chosen: Combination) -> bytes:
     """Return the file of one release that combines several, with the guarantee of all together.
 
     Of tables of which custodians have said that nobody is in two of them it is that of somebody who
-    is in one, and the release names this assumption; of others it adds up. Nothing is asked, and
-    nothing is kept.
+    is in one, and the release names this assumption; of others it adds up. The tables are those of
+    the releases and of all that they began with: people of a table that two releases know are in
+    both. Nothing is asked, and nothing is kept.
 
     Raises
     ------
@@ -106,9 +108,11 @@ def combine_releases(work: Work, chosen: Combination) -> bytes:
     """
     with work.database.reading() as session:
         rows = [_row(session, release) for release in dict.fromkeys(chosen.releases)]
-        tables = [row.request.table for row in rows]
-        contents = [content_of(session, row.digest) for row in rows]
-    said = people_of(tables)
+        parts = [(tables_of(session, row), content_of(session, row.digest)) for row in rows]
+    # Tables that two of them know are found among those of the first.
+    parts.sort(key=lambda part: len(part[0]), reverse=True)
+    tables, contents = zip(*parts, strict=True)
+    said = people_of([table for each in tables for table in each])
     if len(rows) < 2:
         raise InvalidError("name two different releases at least")
     if chosen.people == DISJOINT and said != DISJOINT:
@@ -117,7 +121,11 @@ def combine_releases(work: Work, chosen: Combination) -> bytes:
         )
     try:
         return work.service.predicting.call(
-            _combine, work.stopped, contents, people=chosen.people or said
+            _combine,
+            work.stopped,
+            contents,
+            people=chosen.people or said,
+            same_rows=_are_same(tables),
         )
     except ValueError as error:
         raise InvalidError(str(error)) from None
@@ -309,12 +317,31 @@ def _row(session: Session, release: int) -> MadeRelease:
     return row_of(session, MadeRelease, release, called="release")
 
 
-def _combine(contents: list[bytes], *, people: TablePeople) -> bytes:
+def _are_same(tables: Sequence[Sequence[Table]]) -> bool | None:
+    """Return whether releases know the tables of the first, or others; None if both."""
+    first, *others = [{table.id for table in each} for each in tables]
+    if all(each <= first for each in others):
+        return True
+    together = first.union(*others)
+    return False if len(together) == sum(map(len, tables)) else None
+
+
+def _combine(contents: Sequence[bytes], *, people: TablePeople, same_rows: bool | None) -> bytes:
     with warnings.catch_warnings(action="ignore"):
-        first, *others = map(open_content, contents)
+        contained = [open_content(content) for content in contents]
+        made = [each for each in contained if isinstance(each, Release)]
         # Jobs make no other kind.
-        assert isinstance(first, Release)
-        return first.combine(*others, people=people).to_bytes()  # type: ignore[arg-type]
+        assert len(made) == len(contained)
+        first, *others = made
+        if people == DISJOINT or not any(each.cohorts for each in made):
+            return first.combine(*others, people=people).to_bytes()
+        if same_rows is None:
+            raise ValueError(
+                "some of the tables are in two of the releases, and others are not: combine "
+                "releases of the same tables, or of different ones"
+            )
+        # People are in few of the tables: equal inputs do not tell who is in both.
+        return first.combine(*others, people=people, same_rows=same_rows).to_bytes()
 
 
 def _predict(
@@ -395,4 +422,5 @@ def _view(release: MadeRelease) -> ReleaseView:
         purpose=request.purpose,
         epsilon=request.epsilon,
         delta=request.delta,
+        after=request.choices.get("after"),
     )

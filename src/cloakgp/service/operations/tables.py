@@ -33,7 +33,8 @@ from cloakgp.service.budgets import standing
 from cloakgp.service.context import Work
 from cloakgp.service.credentials import new_file_name
 from cloakgp.service.database import note_event, row_of
-from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
+from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
+from cloakgp.service.files import find_file, note_look
 from cloakgp.service.messages import (
     ColumnPreview,
     Id,
@@ -44,7 +45,7 @@ from cloakgp.service.messages import (
     UploadView,
 )
 from cloakgp.service.models import Rules, Table, Upload, now
-from cloakgp.service.people import NamedPeople, check_disjoint, others_of
+from cloakgp.service.people import SHARED, NamedPeople, are_apart, others_of
 from cloakgp.utils.files import PERSONAL
 
 # Public cells of each column that a custodian sees before a table is registered.
@@ -93,9 +94,11 @@ def look_at_table(work: Work, look: Look) -> TablePreview:
     Raises
     ------
     InvalidError, NotFoundError
-        If it cannot be read.
+        If it cannot be read, or is another custodian's.
     """
-    path = _path(work, upload=look.upload, path=look.path)
+    path = find_file(work, upload=look.upload, path=look.path)
+    if look.path:
+        note_look(work, path)
     limits = work.service.settings.table_limits
     try:
         return work.service.reading.call(_preview, work.stopped, look, path, limits=limits)
@@ -114,7 +117,7 @@ def register_table(work: Work, new: NewTable) -> TableView:
     InvalidError, NotFoundError
         If the table cannot be read, or its declarations make no sense.
     """
-    path = _path(work, upload=new.upload, path=new.path)
+    path = find_file(work, upload=new.upload, path=new.path)
     _check_declared(new)
     with work.database.reading() as session:
         _check_name(session, new.name)
@@ -193,28 +196,6 @@ def usable_table(session: Session, table: int) -> Table:
     if row.withdrawn is not None:
         raise ConflictError("the table is withdrawn")
     return row
-
-
-def _path(work: Work, *, upload: str, path: str) -> Path:
-    """Return the place of a file, if the service may read it."""
-    if bool(upload) == bool(path):
-        raise InvalidError("give either an upload or a path")
-    settings = work.service.settings
-    if upload:
-        with work.database.reading() as session:
-            row = session.get(Upload, upload)
-            if row is None or row.person_id != work.actor.id:
-                raise NotFoundError("upload")
-            return settings.uploads / (row.id + table_suffix(row.name))
-    folders = [folder.resolve() for folder in settings.tables]
-    wanted = Path(path)
-    resolved = (wanted if wanted.is_absolute() or not folders else folders[0] / wanted).resolve()
-    if not any(resolved.is_relative_to(folder) for folder in folders):
-        raise InvalidError(
-            "this path is in none of the folders that the service may read (cloakgp serve "
-            "--tables): upload the file instead"
-        )
-    return resolved
 
 
 def _check_declared(new: NewTable) -> None:
@@ -315,17 +296,48 @@ def _read(new: NewTable, path: Path, *, limits: ReadingLimits) -> tuple[RawRows,
 
 
 def _check_people(work: Work, new: NewTable, path: Path) -> None:
-    """Refuse a table of people who are in another that was said to have none of them."""
+    """Refuse a table of people who are in another that was said to have none of them.
+
+    A refusal tells that somebody is: it is noted, and after so many the same day nothing is told.
+
+    Raises
+    ------
+    InvalidError
+        If they are, or cannot be read.
+    TooManyError
+        If there were too many such refusals.
+    """
     if new.people != "disjoint" or not new.person:
         return
     with work.database.reading() as session:
         others = others_of(session, new.account)
     own, limits = NamedPeople(path, new.person, new.query), work.service.settings.table_limits
+    _check_guesses(work)
     try:
-        work.service.reading.call(check_disjoint, work.stopped, own, others, limits=limits)
+        apart = work.service.reading.call(are_apart, work.stopped, own, others, limits=limits)
     except (ValueError, OSError) as error:
-        raise InvalidError(
-            _without_place(error, path), fields={"people": "are in another table"}
+        raise InvalidError(_without_place(error, path)) from None
+    # Others that were compared at the same time may have been the last.
+    _check_guesses(work)
+    if apart:
+        return
+    with work.database.writing() as session:
+        about = f"{new.name}: people of another table of {new.account}, as people of no other"
+        note_event(session, who=work.actor, what="table refused", about=about)
+    _check_guesses(work, counted=True)
+    raise InvalidError(SHARED, fields={"people": "are in another table"})
+
+
+def _check_guesses(work: Work, *, counted: bool = False) -> None:
+    """Refuse to compare people for whoever had too many refusals, the counted one included."""
+    rates = work.service.rates
+    try:
+        (rates.count if counted else rates.check)("people in two tables", str(work.actor.id))
+    except TooManyError as error:
+        raise TooManyError(
+            error.seconds,
+            "too many of your tables had people of other tables, and no more of them are compared "
+            "today: leave out that its people are in no other, or wait",
         ) from None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -73,8 +75,12 @@ NUMBERS = (
 )
 # Of these, whole ones.
 WHOLE = ("inducing", "after")
+# Numbers in whose place a word may be.
+OR_AUTO = ("inducing", "band")
 LISTS = ("lengthscale", "class_rates", "quantiles")
 WORDS = ("noise", "criterion", "learn", "stages", "interval", "transform", "link", "exposure")
+# Thousands to some, and decimals to others: pages separate thousands by commas themselves.
+TWOFOLD = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 Fields = FormData | QueryParams
 
 
@@ -96,20 +102,24 @@ def number_of(text: str, *, called: str, field: str = "") -> float:
     Raises
     ------
     InvalidError
-        If it is no number.
+        If it is no number, or may be thousands as well as decimals.
 
     Examples
     --------
-    >>> number_of("0,5", called="ε")
-    0.5
+    >>> number_of("0,5", called="ε"), number_of("0,125", called="ε")
+    (0.5, 0.125)
+    >>> number_of("2,500", called="exposure")
+    Traceback (most recent call last):
+    ...
+    cloakgp.service.errors.InvalidError: exposure may be 2500 or 2.500: write one of these
     """
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        pass
-    raise InvalidError(
-        f"{called} must be a number", fields={field: "must be a number"} if field else {}
-    )
+    wrong = "must be a number"
+    if TWOFOLD.fullmatch(text.strip()):
+        wrong = f"may be {text.replace(',', '')} or {text.replace(',', '.')}: write one of these"
+    else:
+        with suppress(ValueError):
+            return float(text.replace(",", "."))
+    raise InvalidError(f"{called} {wrong}", fields={field: wrong} if field else {})
 
 
 def rule_in_words(error: Mapping[str, Any]) -> str:
@@ -215,7 +225,7 @@ def choices_of(fields: Fields) -> Choices:
     values: dict[str, Any] = {}
     for name in NUMBERS:
         text = text_of(fields, name)
-        if name == "inducing" and text == AUTO:
+        if name in OR_AUTO and text == AUTO:
             values[name] = text
         elif text:
             called = FIELD_NAMES.get(name, name.replace("_", " "))

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from cloakgp.custodians.plan import digits_to_compare
 from cloakgp.pages.rendering import environment_of
 from cloakgp.service.access import Actor
 from cloakgp.utils.formatting import bytes_in_words, ceiling, percent
@@ -132,6 +133,7 @@ def _environment() -> Environment:
         "more": ceiling,
         "less": less,
         "percent": percent,
+        "digits": digits_to_compare,
         "bytes": bytes_in_words,
         "number": lambda value: f"{value:g}",
         "exact": _exact,

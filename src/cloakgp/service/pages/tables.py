@@ -195,9 +195,9 @@ def _wrong_fields(form: FormRequest, declared: Declared) -> dict[str, str]:
 
     def number(name: str) -> float | None:
         try:
-            return number_of(form.text(name), called=name)
-        except InvalidError:
-            wrong[name] = "must be a number"
+            return number_of(form.text(name), called=name, field=name)
+        except InvalidError as error:
+            wrong.update(error.fields)
         return None
 
     if declared.holds == "classes":
