@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cloakgp import DPGPClassifier
-from cloakgp.models.defaults import LATENT_SD, LENGTHSCALE_SHARE, SMOOTHNESS
+from cloakgp.models import default_latent_kernel
 from cloakgp.utils.arrays import Array
 from experiments.datasets import load_mnist_subset
 from experiments.digits import KERNEL, LOW_OR_HIGH, task
@@ -117,10 +117,7 @@ def scale_for_each(X: Array) -> Kernel:
     ----------
     X : array of shape (N, D)
     """
-    ranges = np.ptp(X, axis=0)
-    varying = np.sum(ranges > 0)
-    lengthscales = np.where(ranges > 0, LENGTHSCALE_SHARE * np.sqrt(varying) * ranges, 1e9)
-    return ConstantKernel(LATENT_SD**2) * Matern(lengthscales, nu=SMOOTHNESS)
+    return default_latent_kernel(X, blocks=range(X.shape[1]))
 
 
 def measured(images: Images, *, insecure_seed: int | None = None) -> dict[str, tuple[float, ...]]:

@@ -21,6 +21,7 @@ from experiments.framework import Tick, no_tick
 from experiments.keeping import Keeping
 from experiments.scores import ENDS, LEVELS, pinball_losses, ranked_score
 from experiments.tournament.entries import (
+    OURS,
     UNTOUCHED,
     Deal,
     Entry,
@@ -323,6 +324,50 @@ def measure(
         tick()
 
 
+def measure_again(
+    tables: Sequence[Judged],
+    cells: Cells[ByEntry],
+    *,
+    where: Cells[ByTuning],
+    of: Sequence[Budget],
+    rows: int | None,
+    tick: Tick = no_tick,
+) -> None:
+    """Measure ours alone, at every place where all entries are kept and it is not yet.
+
+    Parameters
+    ----------
+    tables : sequence of Judged
+    cells : Cells
+        Ours, as measured again.
+    where : Cells
+        Of every entry.
+    of : sequence of Budget
+    rows : int or None
+        The most that are fitted; None: all.
+    """
+    for table, budget, place in places_again(tables, where=where, of=of):
+        cells.get(place, partial(_ours, table, place, budget, rows=rows))
+        tick()
+
+
+def places_again(
+    tables: Sequence[Judged], *, where: Cells[ByTuning], of: Sequence[Budget]
+) -> Iterator[tuple[Judged, Budget, Place]]:
+    """Yield where ours is to be measured again, split by split."""
+    named, budgeted = {one.name: one for one in tables}, {str(one): one for one in of}
+    for place in sorted(where.known, key=lambda one: (one.draw, one.split)):
+        if place.table in named and place.budget in budgeted:
+            yield named[place.table], budgeted[place.budget], place
+
+
+def _ours(table: Judged, place: Place, budget: Budget, *, rows: int | None) -> ByEntry:
+    """Return the figures of ours at one place."""
+    found = measure_cell(table, place, budget, rows=rows, insecure_seed=None, only=OURS)
+    [figures] = found[OURS].values()
+    return {OURS: figures}
+
+
 @lru_cache(maxsize=1)
 def dealt_once(table: Judged, split: int, *, rows: int | None) -> Deal:
     """Return what is dealt, once for all budgets and draws: what rivals make of inputs is kept."""
@@ -336,6 +381,7 @@ def measure_cell(
     *,
     rows: int | None,
     insecure_seed: int | None,
+    only: str | None = None,
 ) -> ByTuning:
     """Return the figures of every entry and tuning at one place.
 
@@ -347,10 +393,16 @@ def measure_cell(
         None: those without privacy.
     rows, insecure_seed
         As for `measure`.
+    only : str, optional
+        The one entry that is asked.
     """
     dealt = dealt_once(table, place.split, rows=rows)
     given = None
     if budget is not None:
         given = budget.setting(rows=len(dealt.outputs), seed=insecure_seed)
     asked = entries(classes=table.is_of_classes, whole=rows is None, setting=given)
-    return {one.name: figures_by_tuning(one, dealt, given or NOTHING_SPENT) for one in asked}
+    return {
+        one.name: figures_by_tuning(one, dealt, given or NOTHING_SPENT)
+        for one in asked
+        if only in (None, one.name)
+    }

@@ -20,18 +20,27 @@ from experiments.tournament.cells import (
     TriedCells,
     budgets,
     measure,
+    measure_again,
     places,
+    places_again,
 )
 from experiments.tournament.entries import ROWS
 from experiments.tournament.judging import settle_by_others
 from experiments.tournament.protocol import check_protocol, check_tables
-from experiments.tournament.report import lay_out, lay_out_doubts, lay_out_second
+from experiments.tournament.report import (
+    lay_out,
+    lay_out_again,
+    lay_out_doubts,
+    lay_out_second,
+)
 from experiments.tournament.tables import CLASSES, NUMBERS, WHOLE, Judged
 
 FOLDER = Path(__file__).parent
 KEPT = FOLDER / "kept"
 # The first round, which is closed; of numbers, by later code, where a cell had failed.
 FIRST, MENDED = KEPT / "first", "mended.jsonl"
+# Ours at the places of the second round, by later code.
+AGAIN = "again"
 KINDS: Mapping[str, tuple[Judged, ...]] = MappingProxyType(
     {"numbers": NUMBERS, "classes": CLASSES, "whole": WHOLE}
 )
@@ -49,11 +58,14 @@ class Found:
         Of the first round, with the tuning that was settled before it.
     mended : Cells
         Those of numbers of the first round that were measured anew where one failed.
+    again : mapping
+        Ours at the places of the second round, by later code.
     """
 
     cells: Mapping[str, Cells[ByTuning]]
     first: Mapping[str, Cells[ByEntry]]
     mended: Cells[ByEntry]
+    again: Mapping[str, Cells[ByEntry]]
 
 
 def first_round() -> tuple[dict[str, Cells[ByEntry]], Cells[ByEntry]]:
@@ -88,6 +100,10 @@ class Tournament(Experiment[Found]):
         Path | None,
         typer.Option(help="Folder where cells are kept, and taken from: goes on where it was."),
     ] = KEPT
+    again: Annotated[
+        bool,
+        typer.Option(help="Measure nothing but ours, by today's code, where all entries are kept."),
+    ] = False
     epsilons: Sequence[float] = EPSILONS
     rows: int = ROWS
     with_first: bool = True
@@ -104,9 +120,26 @@ class Tournament(Experiment[Found]):
         check_tables()
         of = budgets(self.epsilons)
         found: dict[str, Cells[ByTuning]] = {}
+        again: dict[str, Cells[ByEntry]] = {}
         for kind in self.kinds or KINDS:
             tables = self.chosen(kind)
             kept = TriedCells(None if self.cells is None else self.cells / f"{kind}.jsonl")
+            found[kind] = kept
+            again[kind] = Cells[ByEntry](
+                None if self.cells is None else self.cells / AGAIN / f"{kind}.jsonl"
+            )
+            if self.again:
+                steps = len(list(places_again(tables, where=kept, of=of)))
+                with progress(f"ours again, {kind}", steps=max(steps, 1)) as tick:
+                    measure_again(
+                        tables,
+                        again[kind],
+                        where=kept,
+                        of=of,
+                        rows=None if kind == "whole" else self.rows,
+                        tick=tick,
+                    )
+                continue
             steps = len(list(places(tables, splits=self.splits, draws=self.draws, of=of)))
             with progress(f"tournament, {kind}", steps=max(steps, 1)) as tick:
                 measure(
@@ -119,9 +152,8 @@ class Tournament(Experiment[Found]):
                     insecure_seed=self.insecure_seed,
                     tick=tick,
                 )
-            found[kind] = kept
         first, mended = first_round() if self.with_first else ({}, Cells[ByEntry](None))
-        return Found(found, first=first, mended=mended)
+        return Found(found, first=first, mended=mended, again=again)
 
     def tables(self, found: Found) -> Iterable[Printed | str]:
         """Lay out all figures, by round and kind of tables."""
@@ -138,3 +170,7 @@ class Tournament(Experiment[Found]):
                 yield from lay_out_second(settled, self.chosen(kind), kind=kind, of=of)
             else:
                 yield f"{kind}: nothing is measured yet"
+        for kind, again in found.again.items():
+            if again.known:
+                settled = settle_by_others(found.cells[kind])
+                yield from lay_out_again(settled, again, self.chosen(kind), kind=kind, of=of)

@@ -23,7 +23,7 @@ CHANGES = "\n## Changes\n"
 SHA256_OF_RULES = "e8d67597f6604401cddcc265f242908acb028969c36c8d8b17f821200870911a"
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "9a1ca9c464eef67c14f1c399daa9d107358dd55bc66ccfa17cb634d10c6acdcf",
+        "protocol.md": "42db19732c7f4666ff05c86700bc9edc1a25c8a5d404dab2b6e4b3415b8a5389",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )

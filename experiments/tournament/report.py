@@ -26,6 +26,7 @@ FIGURES = {
 # Of cells that failed and were measured anew by mended code, and of tables where none failed.
 MENDED, UNFAILED = "{} after mending", "{} of tables where no cell failed"
 FAILED = "share of cells that failed"
+AGAIN, THEN, BEFORE = "ours again, {}", "ours then and again, {}", "cloakgp, in the second round"
 SECOND, HELD = "second round, {}", "share in our 90 % intervals of single tables"
 # Widths and shares have no better end.
 COMPARED = ("error", "crps", "wrong")
@@ -123,6 +124,47 @@ def lay_out_second(
         yield overall(cells, tables, of=group, figure="failed", name=name)
     if kind != "classes":
         yield held_by_table(cells, tables, of=of, name=SECOND.format(HELD))
+
+
+def lay_out_again(
+    cells: Cells[ByEntry],
+    again: Cells[ByEntry],
+    tables: Sequence[Judged],
+    *,
+    kind: str,
+    of: Sequence[Budget],
+) -> Iterator[Printed]:
+    """Lay out the second round with ours as measured again by later code, beside all rivals' cells.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the second round, settled.
+    again : Cells
+        Ours, where it was measured again.
+    tables : sequence of Judged
+    kind : {"numbers", "classes", "whole"}
+    of : sequence of Budget
+    """
+    told = FIGURES["classes" if kind == "classes" else "numbers"]
+    places = set(again.known) & set(cells.known)
+    # Without privacy nothing is measured again.
+    kept = {place: cells.known[place] for place in cells.known if place.budget is None}
+    beside, then = Cells[ByEntry](None), Cells[ByEntry](None)
+    beside.known = kept | {place: cells.known[place] | again.known[place] for place in places}
+    then.known = {
+        place: again.known[place] | {BEFORE: cells.known[place][OURS]} for place in places
+    }
+    groups = by_delta(of)
+    for figure, name in told.items():
+        for lay, those in ((overall, beside), (beside_ours, beside), (beside_ours, then)):
+            # What has no better end is laid out and not compared.
+            if lay is overall or figure in COMPARED:
+                title = (AGAIN if those is beside else THEN).format(name)
+                for group in groups:
+                    yield lay(those, tables, of=group, figure=figure, name=title)
+    if kind != "classes":
+        yield held_by_table(beside, tables, of=of, name=AGAIN.format(HELD))
 
 
 def _failed(figures: Mapping[str, Mapping[str, float]]) -> bool:

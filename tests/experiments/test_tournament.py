@@ -372,6 +372,49 @@ def test_kept_cells_are_not_measured_again(table, tmp_path, monkeypatch):
     assert TriedCells(path).known[place]["rival"]["all"]["error"] > 0
 
 
+def test_ours_alone_is_measured_again_where_everything_is_kept(table, tmp_path, monkeypatch):
+    asked, made = constant_entries({OURS: 14.0, "rival": 15.0})
+    monkeypatch.setattr(cells, "entries", lambda setting=None, **_: made if setting else ())
+    kept = TriedCells(None)
+    cells.measure([table], kept, splits=2, draws=1, of=[NO_DELTA], rows=20)
+    asked, made = constant_entries({OURS: 14.5, "rival": 15.0})
+
+    def again():
+        found = Cells(tmp_path / "again.jsonl")
+        cells.measure_again([table], found, where=kept, of=[NO_DELTA], rows=20)
+        return found
+
+    found = again()
+    again()
+    assert [name for name, _ in asked] == [OURS, OURS]
+    assert set(found.known) == {place for place in kept.known if place.budget}
+    assert all(set(figures) == {OURS} for figures in found.known.values())
+    for place, figures in found.known.items():
+        assert figures[OURS]["error"] != kept.known[place][OURS]["all"]["error"]
+
+
+def test_ours_again_stands_beside_the_kept_rivals_and_beside_itself():
+    kept, tables = cells_of({OURS: np.full((9, 2), 0.7), "rival": np.full((9, 2), 0.6)})
+    later, _ = cells_of({OURS: np.full((9, 1), 0.5)})
+    shown = {
+        table.title.partition(":")[0]: Plain.of(table).rows
+        for table in report.lay_out_again(kept, later, tables, kind="classes", of=[NO_DELTA])
+        if "share" not in table.title
+    }
+    # Of the one split where it was measured again.
+    assert list(map(tuple, shown["ours again, log loss, no δ"])) == [
+        (OURS, "0.500"),
+        ("rival", "0.600"),
+    ]
+    [[name, cell]] = shown["ours again, log loss less ours, no δ"]
+    assert name == "rival"
+    assert cell.startswith("+.10")
+    assert cell.endswith("0 ▲")
+    [[name, cell]] = shown["ours then and again, log loss less ours, no δ"]
+    assert name == report.BEFORE
+    assert cell.startswith("+.20")
+
+
 def test_cells_with_many_tunings_are_read_as_they_were_kept(tmp_path):
     path = tmp_path / "numbers.jsonl"
     kept = TriedCells(path)
@@ -623,15 +666,15 @@ def test_titles_say_where_columns_are_of_fewer_tables():
     assert report._scale({1: one}) == "2 tables, one split and draw of each"
 
 
-def not_ahead(title):
-    """Rivals and ε of which a kept table has no ▲; with those that are ahead of ours."""
+def not_ahead(title, *, behind=()):
+    """Rivals and ε of which a kept table has no ▲; none is ahead of ours, but for those named."""
     [table] = [one for one in Kept.read("tournament").tables if one.title.startswith(title + ":")]
     cells = [
         (row[0], name.removeprefix("ε = "), cell)
         for row in table.rows
         for name, cell in zip(table.columns[1:], row[1:], strict=True)
     ]
-    assert not [one for one in cells if "▼" in one[2]]
+    assert [one[:2] for one in cells if "▼" in one[2]] == list(behind)
     return {(rival, epsilon) for rival, epsilon, cell in cells if "▲" not in cell}
 
 
@@ -666,15 +709,44 @@ def test_what_docs_say_of_the_second_round_is_what_marks_show(budget):
         at_third = {rival for rival, epsilon in left if epsilon == "0.3"}
         assert at_third == (set() if budget == "no δ" else HISTOGRAMS)
         assert ("noisy mean", "0.1") in left
-    left = not_ahead(f"second round, log loss less ours, {budget}")
     told, votes = "labels told at random", "noisy votes in cells"
-    at_one = {told, votes} if budget == "no δ" else {told, votes, "LP-2ST"}
-    assert {rival for rival, epsilon in left if epsilon == "1"} == at_one
-    assert {rival for rival, epsilon in left if epsilon == "3"} == {told, votes, "LP-2ST"}
+    behind = [(told, "3")] if budget == "no δ" else []
+    left = not_ahead(f"second round, log loss less ours, {budget}", behind=behind)
+    beside = {
+        "0.1": {votes} if budget == "no δ" else set(),
+        "0.3": set(),
+        "1": set() if budget == "no δ" else {"LP-2ST", votes},
+        # Of all, or all but noisy votes.
+        "3": {told, "LP-2ST"} if budget == "no δ" else {told, "LP-2ST", votes},
+    }
+    for epsilon, rivals in beside.items():
+        assert {rival for rival, at in left if at == epsilon} == rivals
+    not_ahead(f"second round, share told wrongly less ours, {budget}", behind=[(told, "3")])
+
+
+@pytest.mark.parametrize("budget", ["no δ", "δ = 1/N²"])
+def test_what_docs_say_of_ours_again_is_what_marks_show(budget):
+    tables = Kept.read("tournament").tables
+    for one in tables:
+        if one.title.startswith("ours again") and "less ours" in one.title:
+            assert not any("▼" in cell for row in one.rows for cell in row)
+    [then] = [
+        one
+        for one in tables
+        if one.title.startswith(f"ours then and again, log loss less ours, {budget}")
+    ]
+    [[_, *cells]] = then.rows
+    assert ["▲" in cell for cell in cells] == [False, False, True, True]
+    left = not_ahead(f"ours again, log loss less ours, {budget}")
+    votes, local = "noisy votes in cells", {"labels told at random", "LP-2ST"}
+    assert {rival for rival, epsilon in left if epsilon == "3"} == local
+    assert {rival for rival, epsilon in left if epsilon == "1"} == set()
+    at_third = {rival for rival, epsilon in left if epsilon == "0.3"}
+    assert at_third == ({votes} if budget == "no δ" else set())
     assert {rival for rival, epsilon in left if epsilon == "0.1"} == {votes}
-    assert {rival for rival, epsilon in left if epsilon == "0.3"} == (
-        set() if budget == "no δ" else {votes}
-    )
+    if budget == "no δ":
+        wrongly = not_ahead(f"ours again, share told wrongly less ours, {budget}")
+        assert not any(epsilon == "1" for _, epsilon in wrongly)
 
 
 def test_figures_that_docs_name_of_the_second_round_are_the_least():

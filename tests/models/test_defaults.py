@@ -99,7 +99,7 @@ def test_a_vector_counts_as_one_input_at_its_distance_from_the_mean(rng):
     kernel = default_latent_kernel(X, blocks=[0] * 5 + [1])
     lengthscale, other = np.exp(kernel.theta[-2:])
     assert lengthscale == pytest.approx(np.sqrt(2) * together)
-    assert other == pytest.approx(0.5 * np.sqrt(2) * np.ptp(X[:, 5]))
+    assert other == pytest.approx(2 * np.sqrt(2) * X[:, 5].std())
 
 
 def test_an_input_that_never_varies_tells_nothing(rng):
@@ -216,10 +216,14 @@ def test_it_sees_ranges_alone(rng):
     assert matern_kernel(X, width=2.0) == matern_kernel(X[rng.permutation(50)], width=2.0)
 
 
-def test_a_latent_function_has_an_sd_of_two(rng):
+def test_a_latent_function_is_the_default_of_numbers_without_its_level(rng):
     X = rng.uniform(size=(9, 2))
-    latent = default_latent_kernel(X)
-    np.testing.assert_allclose(latent(X), 4.0 * matern_kernel(X, width=1 / 0.3)(X), rtol=1e-12)
+    level, linear, curve = 0.25**2, 0.1**2, 0.15**2
+    of_numbers = default_kernel(X, width=1.0)
+    shares = of_numbers.k1.k2(X) * (1.5**2 / linear) + of_numbers.k2(X) * (1.5**2 / curve)
+    np.testing.assert_allclose(default_latent_kernel(X)(X), shares, rtol=1e-12)
+    assert of_numbers.k1.k1.constant_value == pytest.approx(level)
+    assert default_latent_kernel(X).diag(X).mean() == pytest.approx(2 * 1.5**2)
 
 
 def test_noise_is_a_tenth_of_the_width():

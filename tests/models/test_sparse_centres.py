@@ -59,7 +59,21 @@ def test_the_same_inputs_and_state_give_the_same_centres(rng):
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("count", [0, -1])
+@pytest.mark.parametrize("count", [0, -1, 2.5, True])
 def test_no_centres_are_refused(count):
     with pytest.raises(ValueError, match="must be at least 1"):
         kmeans_centres(np.zeros((3, 1)), count=count)
+
+
+def test_lists_are_rows_and_what_is_none_is_refused():
+    centres, sizes = kmeans_centres([[0.0], [0.0], [9.0]], count=2)
+    np.testing.assert_array_equal(np.sort(centres, axis=0), [[0.0], [9.0]])
+    assert sizes.sum() == 3
+    for X, complaint in (
+        ([1.0, 2.0], "X must have two dimensions"),
+        ([[1.0], [np.nan]], "X contains NaN"),
+        ([["a"]], "X has entries that are no numbers"),
+        (np.zeros((0, 1)), "X needs at least one row"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            kmeans_centres(X, count=2)

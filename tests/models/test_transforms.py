@@ -23,8 +23,22 @@ def test_there_and_back(transform):
 
 def test_logarithms_have_the_moments_of_the_lognormal_distribution():
     law = stats.lognorm(s=SD, scale=np.exp(MEAN))
-    np.testing.assert_allclose(LOG.mean(MEAN, SD), law.mean(), rtol=1e-12)
+    wide = OutputTransform(name="log", bounds=(1e-90, 1e90))
+    np.testing.assert_allclose(wide.mean(MEAN, SD), law.mean(), rtol=1e-12)
     np.testing.assert_allclose(LOG.covariance(MEAN, SD, SD**2), law.var(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("spread", [1e-9, 0.05, 0.8, 3.0, 40.0])
+def test_means_are_of_outputs_within_the_bounds(spread):
+    """However long the tail: E y is the lower bound and ∫ P(y > t) dt from there to the upper."""
+    lo, hi = LOG.bounds
+    for m in (-30.0, -1.0, 0.3, 2.0, 6.5, 300.0):
+        z = (np.linspace(np.log(lo), np.log(hi), 200_001) - m) / spread
+        beyond = stats.norm.sf(z) * np.exp(np.linspace(np.log(lo), np.log(hi), 200_001))
+        expected = lo + integrate.simpson(beyond, dx=np.log(hi / lo) / 200_000)
+        found = LOG.mean(np.array([m]), np.array([spread]))[0]
+        assert found == pytest.approx(expected, rel=1e-5)
+        assert lo <= found <= hi
 
 
 def test_log_odds_have_the_moments_of_brute_quadrature():

@@ -47,8 +47,12 @@ LEAST_OF_CIRCLE = 2 * LINEAR_SD_SHARE
 CIRCLE_TOLERANCE = 1e-9
 # Range over sd, of cosine and sine of points all around.
 CIRCLE_RANGE_SDS = 2 * math.sqrt(2.0)
-# Of a latent function behind classes.
-LATENT_SD = 2.0
+# Of each part of a latent function behind classes, and the lengthscale of vectors and of inputs of
+# one unit there, in their scales: images have more classes right with half of what tables have.
+LATENT_LINEAR_SD, LATENT_CURVE_SD = 1.5, 1.5
+LATENT_VECTOR_SDS = LENGTHSCALE_SDS / 2
+# Of bounds for which the Matérn kernel alone has an sd of 2, for such a function.
+LATENT_WIDTH = 2.0 / SIGNAL_SD_SHARE
 
 
 def default_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None) -> Kernel:
@@ -70,19 +74,41 @@ def default_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = Non
     >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
     25**2 + 10**2 * Linear(20 ± 20) + 15**2 * Matern(length_scale=40, nu=1.5)
     """
+    level = ConstantKernel((LEVEL_SD_SHARE * width) ** 2)
+    linear, curve = _linear_and_curve(
+        X, blocks=blocks, linear_sd=LINEAR_SD_SHARE * width, curve_sd=CURVE_SD_SHARE * width
+    )
+    return level + linear + curve
+
+
+def _linear_and_curve(
+    X: Array,
+    *,
+    blocks: Sequence[int] | None,
+    linear_sd: float,
+    curve_sd: float,
+    vector_sds: float = LENGTHSCALE_SDS,
+) -> tuple[Kernel, Kernel]:
+    """Return a linear and a Matérn 3/2 part, scaled to the inputs, of given sds.
+
+    Vectors, and inputs of one unit, have a lengthscale of ``vector_sds`` of their scales.
+    """
     # Column by column, so that the sums do not depend on how the table lies in memory.
     centre = np.array([column.mean() for column in np.ascontiguousarray(X.T)])
     groups = _groups(blocks, inputs=X.shape[1])
     block_scales = _block_scales(X, blocks=blocks)
-    scale = block_scales[groups]
     # Inputs that never vary tell nothing, and are no dimensions.
     varying = max(int(_varying_blocks(X, groups).sum()), 1)
-    lengthscales = LENGTHSCALE_SDS * np.sqrt(varying) * block_scales
-    slope = (LINEAR_SD_SHARE * width) ** 2 * X.shape[1] / varying
+    lengths = np.full(len(block_scales), LENGTHSCALE_SDS)
+    if blocks is not None:
+        lengths[_vectors(X, groups)] = vector_sds
+    elif _are_of_one_unit(X):
+        lengths[:] = vector_sds
+    lengthscales = lengths * np.sqrt(varying) * block_scales
+    slope = linear_sd**2 * X.shape[1] / varying
     return (
-        ConstantKernel((LEVEL_SD_SHARE * width) ** 2)
-        + ConstantKernel(slope) * LinearKernel(centre, scale)
-        + ConstantKernel((CURVE_SD_SHARE * width) ** 2) * _matern(lengthscales, groups)
+        ConstantKernel(slope) * LinearKernel(centre, block_scales[groups]),
+        ConstantKernel(curve_sd**2) * _matern(lengthscales, groups),
     )
 
 
@@ -292,10 +318,13 @@ def default_noise_variance(*, width: float) -> float:
 
 
 def default_latent_kernel(X: Array, *, blocks: Sequence[int] | None = None) -> Kernel:
-    """Return the kernel of a latent function behind classes: as `matern_kernel`, with sd 2.
+    """Return the kernel of a latent function behind classes: a linear and a Matérn 3/2 part.
 
-    At two sds of its prior a probit link gives 98 % to one class wherever the latent function is
-    known: classes may, and need not, be told apart well.
+    Each with an sd of 1.5, on inputs that are scaled as by `default_kernel`; the lengthscale of
+    vectors, and of inputs of one unit, is half of what it is there. At two sds of both
+    together a probit link gives nearly everything to one class wherever the latent function is
+    known: classes may, and need not, be told apart well. There is no level, as class rates have a
+    prior of their own.
 
     Parameters
     ----------
@@ -307,6 +336,13 @@ def default_latent_kernel(X: Array, *, blocks: Sequence[int] | None = None) -> K
     Examples
     --------
     >>> default_latent_kernel(np.array([[0.0], [40.0]]))
-    2**2 * Matern(length_scale=20, nu=1.5)
+    1.5**2 * Linear(20 ± 20) + 1.5**2 * Matern(length_scale=40, nu=1.5)
     """
-    return matern_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE, blocks=blocks)
+    linear, curve = _linear_and_curve(
+        X,
+        blocks=blocks,
+        linear_sd=LATENT_LINEAR_SD,
+        curve_sd=LATENT_CURVE_SD,
+        vector_sds=LATENT_VECTOR_SDS,
+    )
+    return linear + curve

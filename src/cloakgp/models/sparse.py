@@ -26,7 +26,7 @@ from cloakgp.models.latent import (
 )
 from cloakgp.models.scatter import Scatter
 from cloakgp.models.trend import Trend
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, as_matrix
 from cloakgp.utils.clusters import cluster_rows
 
 Approximation = Literal["fitc", "dtc", "sor"]
@@ -254,7 +254,7 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     Raises
     ------
     ValueError
-        If count is below one.
+        If X is no matrix of finite numbers, or count no whole number of at least one.
 
     Examples
     --------
@@ -262,15 +262,16 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     >>> sorted(zip(centres.ravel().tolist(), sizes.tolist()))
     [(0.0, 2.0), (9.0, 1.0)]
     """
-    if count < 1:
-        raise ValueError(f"the number of centres must be at least 1, got {count}")
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ValueError(f"the number of centres must be at least 1, and whole, got {count!r}")
+    rows = as_matrix(X, name="X")
     centres, places = cluster_rows(
-        X,
+        rows,
         most=count,
         restarts=KMEANS_RESTARTS if count <= FEW_CENTRES else 1,
         random_state=random_state,
         # They wait for each other on small tables: a hundred times slower on two cores.
-        threads=1 if len(X) * count < SMALL_TABLE else None,
+        threads=1 if len(rows) * count < SMALL_TABLE else None,
     )
     sizes = np.bincount(places, minlength=len(centres)).astype(np.float64)
     occupied = sizes > 0

@@ -6,8 +6,10 @@ of the curve is normal with mean m and sd s, and so on the scale of outputs
 
 * quantiles are those of the normal distribution, taken back: the median is g⁻¹(m), and limits are
   g⁻¹(m ± 1.96 s), exactly;
-* of the logarithm, the mean is exp(m + s²/2), and covariances are E_i E_j (exp(c_ij) − 1)
-  (Crow and Shimizu 1988, *Lognormal distributions*, chapter 1);
+* of the logarithm, the mean of outputs within [l, u], to which all are brought, is
+  l Φ(a) + exp(m + s²/2) (Φ(b − s) − Φ(a − s)) + u Φ(−b), a and b the standardised ends, and
+  covariances, of outputs without bounds, are E_i E_j (exp(c_ij) − 1) with E = exp(m + s²/2)
+  (Crow and Shimizu 1988, *Lognormal distributions*, chapters 1 and 5);
 * of log odds, means are Gauss-Hermite quadratures, and covariances add up over the normalised
   Hermite coefficients a_k of g⁻¹(m + s z): Σ_k a_k a_k' ρ^k, k ≥ 1 (Mehler's formula).
 
@@ -31,7 +33,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, log_ndtr, logit, ndtr
 
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import TRANSFORMS, ScaleName
@@ -63,8 +65,8 @@ class _NormalScale(_Scale):
     """A scale on which outputs are taken to be normal."""
 
     @abstractmethod
-    def mean(self, mean: Array, sd: Array) -> Array:
-        """Return E g⁻¹(z), z normal."""
+    def mean(self, mean: Array, sd: Array, *, bounds: tuple[float, float]) -> Array:
+        """Return E g⁻¹(z), z normal, of what is brought within bounds."""
 
     @abstractmethod
     def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
@@ -96,11 +98,20 @@ class _Log(_NormalScale):
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(values))
 
-    def mean(self, mean: Array, sd: Array) -> Array:
-        return self.inverse(mean + np.square(sd) / 2)
+    def mean(self, mean: Array, sd: Array, *, bounds: tuple[float, float]) -> Array:
+        lo, hi = bounds
+        # Without any scatter, a very small one: the limit is the same.
+        scatter = np.maximum(sd, 1e-8)
+        low, high = ((np.log(end) - mean) / scatter for end in bounds)
+        # The tail may be so long that its mean overflows, and hardly any of it lies within.
+        most, least = log_ndtr(high - scatter), log_ndtr(low - scatter)
+        with np.errstate(divide="ignore"):
+            within = most + np.log1p(-np.exp(np.minimum(least - most, 0.0)))
+        between = np.exp(np.minimum(mean + np.square(scatter) / 2 + within, np.log(hi)))
+        return np.asarray(np.clip(lo * ndtr(low) + between + hi * ndtr(-high), lo, hi))
 
     def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
-        level = self.mean(mean, sd)
+        level = self.inverse(mean + np.square(sd) / 2)
         with np.errstate(over="ignore"):
             return np.asarray(_products(level, shared) * np.expm1(shared))
 
@@ -118,8 +129,8 @@ class _Logit(_NormalScale):
     def inverse(self, values: Array) -> Array:
         return np.asarray(expit(values))
 
-    def mean(self, mean: Array, sd: Array) -> Array:
-        return np.asarray(self._coefficients(mean, sd, terms=1)[:, 0])
+    def mean(self, mean: Array, sd: Array, *, bounds: tuple[float, float]) -> Array:
+        return np.asarray(np.clip(self._coefficients(mean, sd, terms=1)[:, 0], *bounds))
 
     def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
         scale = np.where(sd > 0, sd, 1.0)
@@ -251,14 +262,14 @@ class OutputTransform:
         return _SCALES[self.name].inverse(values)
 
     def mean(self, mean: Array, sd: Array) -> Array:
-        """Return E g⁻¹(z) for z normal, shape (P,).
+        """Return the mean of outputs g⁻¹(z) for z normal, shape (P,).
 
         Parameters
         ----------
         mean, sd : arrays of shape (P,)
-            Of z.
+            Of z. Outputs beyond the bounds count as at them.
         """
-        return _NORMAL_SCALES[self.name].mean(mean, sd)
+        return _NORMAL_SCALES[self.name].mean(mean, sd, bounds=self.bounds)
 
     def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
         """Return the covariances of g⁻¹(z_i) and g⁻¹(z_j), or the variances of their common part.

@@ -168,7 +168,8 @@ def test_in_a_prior_and_in_a_file(rng):
     [
         ([[0.0, 1.0, 2.0]], None, 1.0, "even number"),
         ([[1.0, 0.0]], None, 1.0, "upper corner"),
-        ([[np.nan, 0.0]], None, 1.0, "upper corner"),
+        ([[np.nan, 0.0]], None, 1.0, "NaN or infinity"),
+        ([[0.0, np.inf]], None, 1.0, "NaN or infinity"),
         ([[0.0, 0.0, 1.0, 1.0]], [[0.0, 1.0]], 1.0, "2 dimensions in X and 1 in Y"),
         ([[0.0, 1.0]], None, [1.0, 2.0], "length_scale"),
     ],
@@ -181,6 +182,25 @@ def test_what_is_no_box_is_refused(X, Y, scale, complaint):
             IntegralRBF(scale).diag(np.array(X))
 
 
+def test_points_are_boxes_of_no_width():
+    assert points_as_boxes([[1, 5], [2, 6]]).tolist() == [
+        [1.0, 5.0, 1.0, 5.0],
+        [2.0, 6.0, 2.0, 6.0],
+    ]
+    for X, complaint in (
+        ([1.0, 2.0], "X must have two dimensions"),
+        ([["a"]], "X has entries that are no numbers"),
+        ([[np.nan]], "X contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            points_as_boxes(X)
+
+
 def test_gradients_go_without_other_boxes():
     with pytest.raises(ValueError, match="Gradient"):
         IntegralRBF()(np.zeros((1, 2)), np.zeros((1, 2)), eval_gradient=True)
+
+
+def test_no_boxes_have_covariances_of_no_rows():
+    kernel = IntegralRBF(1.0)
+    assert kernel(np.empty((0, 2)), np.array([[0.0, 1.0]])).shape == (0, 1)

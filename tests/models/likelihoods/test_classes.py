@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.models.likelihoods.classes import link
 
 X = np.linspace(0, 6, 9)[:, None]
 
@@ -112,3 +113,22 @@ def test_white_noise_of_the_kernel_counts_as_latent_variance():
     latent_slope = linearised(white).query_variance(X)[0] / 2.0
     _, half = white[1].link.moments(np.zeros(1), np.array([5.0]))
     assert latent_slope == pytest.approx(4 * half[0] ** 2)
+
+
+@pytest.mark.parametrize("link_name", ["probit", "logit"])
+@pytest.mark.parametrize("variance", [[0.0], [4.0, 4.0], [0.5, 2.0, 90.0]])
+def test_a_latent_mean_gives_back_its_probability(link_name, variance):
+    chosen, variance = link(link_name), np.array(variance)
+    for probability in (1e-9, 0.1, 0.5, 0.93):
+        mean = chosen.latent_mean(probability, variance=variance)
+        found, _ = chosen.moments(np.full_like(variance, mean), variance)
+        assert found.mean() == pytest.approx(probability, rel=1e-6)
+
+
+@pytest.mark.parametrize("link_name", ["probit", "logit"])
+def test_how_a_probability_changes_with_the_variance(link_name):
+    chosen, mean, variance = link(link_name), np.array([-2.0, 0.3]), np.array([0.5, 3.0])
+    step = 1e-5
+    ends = [chosen.moments(mean, variance + sign * step)[0] for sign in (1, -1)]
+    numeric = (ends[0] - ends[1]) / (2 * step)
+    np.testing.assert_allclose(chosen.by_variance(mean, variance), numeric, rtol=1e-6)

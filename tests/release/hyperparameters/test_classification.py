@@ -224,10 +224,18 @@ def test_an_average_is_of_shares(rng):
     assert all(one.weight > 0 for one in found)
 
 
-def test_means_can_be_kept(rng):
-    prior = prior_of(KERNELS[0], means=(0.4,))
-    [found] = learn_labels(prior, answers_of(rng), means=False)
-    assert found.likelihood.latent_means == (0.4,)
+@pytest.mark.parametrize(("link_name", "atol"), [("probit", 1e-6), ("logit", 0.01)])
+@pytest.mark.parametrize("means", [(0.4,), (-1.9, 0.8, -0.1)])
+def test_declared_rates_are_kept_whatever_kernel_is_learned(link_name, atol, means, rng):
+    prior = prior_of(ConstantKernel(2.0) * RBF(1.0), means=means, link_name=link_name)
+    answers = answers_of(rng, channels=len(means))
+    objective = objective_of(prior, answers, means=False)
+    for position in ([2.0, -1.0], [-1.5, 0.5]):
+        tried = objective.at(np.array(position))
+        rates = [
+            one.likelihood.prior_rates(one.prior, answers[0].tables[0].X) for one in (tried, prior)
+        ]
+        np.testing.assert_allclose(*rates, rtol=0, atol=atol)
 
 
 def test_no_covariance_is_impossible_and_not_an_error(rng):

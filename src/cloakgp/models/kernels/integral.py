@@ -42,7 +42,7 @@ import numpy as np
 from scipy.special import erfc, erfcx
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, as_matrix
 
 # Up to this width, in lengthscales, a dozen nodes integrate to the last digit.
 NARROW = 1.0
@@ -186,8 +186,11 @@ class IntegralRBF(Kernel):
 
 def _intervals(boxes: Array) -> list[Array]:
     """Return for each dimension the lower and upper ends, shape (n, 2)."""
-    boxes = np.atleast_2d(np.asarray(boxes, dtype=np.float64))
-    if boxes.ndim != 2 or boxes.shape[1] % 2 or boxes.shape[1] == 0:
+    boxes = np.atleast_2d(boxes)
+    # A chunk of which no row is kept has none.
+    if len(boxes):
+        boxes = as_matrix(boxes, name="X")
+    if boxes.shape[1] % 2:
         raise ValueError(
             "a box is a row of its lower corner and then its upper corner, an even number of "
             f"columns; got shape {boxes.shape}"
@@ -225,12 +228,17 @@ def points_as_boxes(X: Array) -> Array:
     -------
     array of shape (P, 2D)
 
+    Raises
+    ------
+    ValueError
+        If X is no matrix of finite numbers.
+
     Examples
     --------
     >>> points_as_boxes(np.array([[1.0, 5.0]]))
     array([[1., 5., 1., 5.]])
     """
-    return np.hstack([X, X])
+    return np.tile(as_matrix(X, name="X"), 2)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 from scipy.special import expit, ndtr, ndtri, owens_t
 from scipy.stats import kstwobign
 from sklearn.gaussian_process.kernels import ConstantKernel
@@ -105,19 +106,42 @@ class Link:
             slope += weight * np.exp(-(standard**2) / 2) / (np.sqrt(2 * np.pi) * spread)
         return probability, slope
 
-    def latent_mean(self, probability: float, *, variance: float) -> float:
-        """Return the mean of f at which a class has a given marginal probability.
+    def by_variance(self, mean: Array, variance: Array) -> Array:
+        """Return ∂E[π(f)]/∂v for f ~ N(mean, v), of the shape of mean.
 
-        By the nearest probit for the logistic link.
+        Parameters
+        ----------
+        mean, variance : arrays of one shape
+        """
+        found = np.zeros_like(mean)
+        for scale, weight in zip(self.scales, self.weights, strict=True):
+            spread = np.sqrt(scale**2 + variance)
+            density = np.exp(-((mean / spread) ** 2) / 2) / np.sqrt(2 * np.pi)
+            found -= weight * density * mean / (2.0 * spread**3)
+        return found
+
+    def latent_mean(self, probability: float, *, variance: Array) -> float:
+        """Return the mean of f at which a class has a given probability, on average over points.
 
         Parameters
         ----------
         probability : float
             Strictly between 0 and 1.
-        variance : float
-            Of f.
+        variance : array of shape (n,)
+            Of f, at each point.
         """
-        return float(ndtri(probability) * np.sqrt(self.probit_variance + variance))
+        # At no point, and in no part of the mixture, is it further away than for the widest.
+        widest = np.sqrt(self.scales.max() ** 2 + variance.max())
+        furthest = float(ndtri(probability) * widest)
+        if furthest == 0.0:
+            return furthest
+
+        def excess(mean: float) -> float:
+            found, _ = self.moments(np.full_like(variance, mean), variance)
+            return float(found.mean()) - probability
+
+        # Where all are the widest, rounding may set the end on the other side.
+        return float(optimize.brentq(excess, 0.0, 1.001 * furthest, xtol=1e-13 * abs(furthest)))
 
 
 @lru_cache
@@ -219,15 +243,21 @@ def _orthant_excess(rho: Array, a: Array, b: Array) -> Array:
 LATENT_NUGGET = 1e-6
 
 
-def mean_latent_variance(latent: LatentPrior, X: Array) -> float:
-    """Return the variance of one row's latent value, white noise of its own included, on average.
+def latent_variances(latent: LatentPrior, X: Array) -> Array:
+    """Return the variances of rows' latent values, white noise of their own included, shape (N,).
 
     Parameters
     ----------
     latent : ExactPrior or SparsePrior
     X : array of shape (N, D)
     """
-    return float((latent.query_variance(X) + latent.observation_noise(X)).mean())
+    variances: Array = latent.query_variance(X) + latent.observation_noise(X)
+    return variances
+
+
+def mean_latent_variance(latent: LatentPrior, X: Array) -> float:
+    """Return the average of `latent_variances`."""
+    return float(latent_variances(latent, X).mean())
 
 
 @dataclass(frozen=True)

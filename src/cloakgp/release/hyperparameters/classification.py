@@ -7,7 +7,10 @@ and each answer is a sum over many rows, so the answers of channel c are nearly 
 
 once divided by their noise sd. The channels' log densities are added up, together with weak priors:
 log-normal around the declared value of every free hyperparameter of the kernel, normal around the
-declared mean of each latent function. Sparse priors are learned through their full kernel.
+declared mean of each latent function. Where classes' rates were declared, no mean is free: each is
+such that the class is as probable on average over the points as under the declared kernel, so that
+rates stay what they are when the kernel is learned. Sparse priors are learned through their full
+kernel.
 
 Kernels are evaluated at few points where there are many rows; see
 `cloakgp.release.hyperparameters.covariance`.
@@ -15,12 +18,14 @@ Kernels are evaluated at few points where there are many rows; see
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
+from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods.classes import (
@@ -58,7 +63,7 @@ class LabelObjective:
     questions : LearningQuestions
     values : array of shape (channels, k)
     means : bool
-        Whether the latent means are free.
+        Whether the latent means are free; if not, the classes' rates are held.
     """
 
     prior: ExactPrior | SparsePrior
@@ -89,6 +94,29 @@ class LabelObjective:
         variance = mean_latent_variance(self.prior, self.questions.points)
         return MEAN_SD * float(np.sqrt(self.likelihood.link.probit_variance + variance))
 
+    @cached_property
+    def held(self) -> Array:
+        """How probable each channel's class is, on average over the points, as declared."""
+        variances = self._variances(self.prior.kernel)
+        points = np.broadcast_arrays(np.array(self.likelihood.latent_means)[:, None], variances)
+        return np.asarray(self.likelihood.link.moments(*points)[0].mean(axis=1))
+
+    def _variances(self, kernel: Kernel) -> Array:
+        """Return the variances of latent values at the points, shape (points,)."""
+        return np.asarray(kernel.diag(self.questions.points), dtype=np.float64)
+
+    def _means_by_variance(self, means: Sequence[float], variances: Array) -> Array:
+        """Return ∂m/∂v_i of means that hold the rates, shape (channels, points).
+
+        The average of p(m, v_i) over the points is held.
+        """
+        link, points = (
+            self.likelihood.link,
+            np.broadcast_arrays(np.array(means)[:, None], variances),
+        )
+        slopes = link.moments(*points)[1]
+        return np.asarray(-link.by_variance(*points) / slopes.sum(axis=1, keepdims=True))
+
     def at(self, position: Array, *, weight: float = 1.0) -> WeightedPrior:
         """Return prior and likelihood with hyperparameters at ψ, as a part of a mixture.
 
@@ -105,6 +133,9 @@ class LabelObjective:
         means = np.array(self.likelihood.latent_means)
         if self.means:
             means = means + self.mean_sd * position[len(self.free) :]
+        else:
+            variances, link = self._variances(kernel), self.likelihood.link
+            means = np.array([link.latent_mean(rate, variance=variances) for rate in self.held])
         return WeightedPrior(
             prior=replace(latent, noise_variance=LATENT_NUGGET * variance),
             likelihood=replace(self.likelihood, latent_means=tuple(float(mean) for mean in means)),
@@ -129,14 +160,18 @@ class LabelObjective:
         scales = np.outer(spread, spread)
         correlation = kernel.latent / scales
         value, by_correlation, by_variance = 0.0, np.zeros_like(scales), np.zeros_like(spread)
+        means = likelihood.means(candidate.prior)
+        moved = None if self.means else self._means_by_variance(means, variance)
         mean_slopes = []
-        for mean, values in zip(likelihood.means(candidate.prior), self.values, strict=True):
+        for channel, (mean, values) in enumerate(zip(means, self.values, strict=True)):
             thresholds = mean / spread
             part = self._channel(correlation, thresholds, values)
             value += part.value
             by_correlation += part.by_correlation
             by_variance -= part.by_threshold * thresholds / (2.0 * spread**2)
-            mean_slopes.append(self.mean_sd * float((part.by_threshold / spread).sum()))
+            by_mean = float((part.by_threshold / spread).sum())
+            mean_slopes.append(self.mean_sd * by_mean)
+            by_variance += 0.0 if moved is None else by_mean * moved[channel]
         # ρ_ij = k_ij / (s_i s_j) with s² = τ² + v.
         by_variance -= (by_correlation * correlation).sum(axis=1) / spread**2
         by_kernel = by_correlation / scales
