@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
@@ -285,14 +286,18 @@ def share_of(draws: Sequence[Figures], parts: str) -> tuple[float, float | None]
 def worst_of(draws: Sequence[Figures], parts: str) -> tuple[float, float | None]:
     """Return the least share that is held of a part, over all draws, and its standard error.
 
+    Parts of which a draw holds nothing out, which may be its last ones, are passed over in it.
+
     Examples
     --------
     >>> worst_of([{"strata 90": [[9, 10], [10, 10]]}, {"strata 90": [[7, 10], [9, 10]]}],
     ...          "strata 90")
     (0.8, None)
     """
-    counts = np.array([each[parts] for each in draws], dtype=np.float64)
-    shares = counts[:, :, 0].sum(axis=0) / np.maximum(counts[:, :, 1].sum(axis=0), 1.0)
+    by_part = list(zip_longest(*(each[parts] for each in draws), fillvalue=(0, 0)))
+    counts = np.array(by_part, dtype=np.float64).swapaxes(0, 1)
+    held, of = counts.sum(axis=0).T
+    shares = np.divide(held, of, out=np.full(len(of), np.inf), where=of > 0)
     worst = int(shares.argmin())
     known = counts[counts[:, worst, 1] > 0, worst]
     return float(shares[worst]), standard_error(known[:, 0] / known[:, 1])

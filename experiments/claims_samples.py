@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -191,6 +191,20 @@ def counts(rng: np.random.Generator, rows: int) -> Drawn:
     return X, rng.poisson(rates).astype(np.float64), _fifths(X[:, 0])
 
 
+def zeros_and_ones(rng: np.random.Generator, rows: int, *, most: float) -> Drawn:
+    """Draw zeros and ones: hardly a one at one side, and for up to a share at the other."""
+    X = rng.uniform(size=(rows, 2))
+    chance = most / (1.0 + np.exp(5.0 - 10.0 * X[:, 0]))
+    return X, (rng.uniform(size=rows) < chance).astype(np.float64), _fifths(X[:, 0])
+
+
+def mostly_nothing(rng: np.random.Generator, rows: int) -> Drawn:
+    """Draw amounts that up to three in ten have, of any size, and nobody else."""
+    X = rng.uniform(size=(rows, 2))
+    amounts = np.where(rng.uniform(size=rows) < 0.3 * X[:, 0], rng.uniform(size=rows), 0.0)
+    return X, amounts, _fifths(X[:, 0])
+
+
 def _fifths(shares: Array) -> NDArray[np.intp]:
     return np.minimum((STRATA * shares).astype(np.intp), STRATA - 1)
 
@@ -202,6 +216,18 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
             Shape("a small group", heights, OutputBounds(40.0, 200.0)),
             Shape("skewed", skewed, OutputBounds(0.0, 200.0)),
             Shape("counts", counts, OutputBounds(0.0, 60.0)),
+        )
+    }
+)
+
+# Most outputs are one and the same: asked for by name.
+ALIKE: Mapping[str, Shape] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            Shape("0 or 1", partial(zeros_and_ones, most=1.0), OutputBounds(0.0, 1.0)),
+            Shape("mostly nothing", mostly_nothing, OutputBounds(0.0, 1.0)),
+            Shape("rarely 1", partial(zeros_and_ones, most=0.1), OutputBounds(0.0, 1.0)),
         )
     }
 )
@@ -256,7 +282,7 @@ def public_tables() -> Mapping[str, PublicTable]:
 
 
 def sources(names: Sequence[str] | None = None) -> list[Source]:
-    """Return shapes and tables of these names, or all.
+    """Return shapes and tables of these names, or all but those whose outputs are mostly alike.
 
     Parameters
     ----------
@@ -268,7 +294,10 @@ def sources(names: Sequence[str] | None = None) -> list[Source]:
     ['skewed', 'counts']
     """
     # Tables are read only where one is meant, as not everybody has them.
-    every: Mapping[str, Source] = SHAPES
-    if names is None or not set(names) <= set(SHAPES):
-        every = {**public_tables(), **SHAPES}
-    return list(every.values()) if names is None else [every[name] for name in names]
+    every: Mapping[str, Source] = {**SHAPES, **ALIKE}
+    if names is not None and set(names) <= set(every):
+        return [every[name] for name in names]
+    tables = public_tables()
+    if names is None:
+        return [*tables.values(), *SHAPES.values()]
+    return [{**tables, **every}[name] for name in names]

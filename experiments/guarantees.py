@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from rich.table import Table
 
 from cloakgp import Guarantee
-from cloakgp.fitting.release_plan import guess_of_any, right_guess
 from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
+from cloakgp.privacy.guesses import right_guess, right_guess_of_any
 from cloakgp.utils.formatting import odds_factor, percent
 from experiments.framework import Experiment, Progress, table_titled
 
@@ -68,7 +68,7 @@ class Guarantees(Experiment[None]):
             laid.add_row(
                 f"{epsilon:g}",
                 odds_factor(epsilon),
-                percent(guess_of_any(epsilon, 0.0)),
+                percent(right_guess_of_any(epsilon, 0.0)),
                 percent(right_guess(laplace_guarantee(epsilon))),
                 percent(right_guess(gaussian_guarantee(epsilon, GAUSSIAN_DELTA))),
             )

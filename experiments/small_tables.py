@@ -39,7 +39,7 @@ from sklearn.cluster import KMeans
 from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import Step, default_stages, schedule_stages
 from cloakgp.fitting.held import HeldTable
-from cloakgp.fitting.interval import SearchPlan, estimate_below, find_interval
+from cloakgp.fitting.interval import SearchPlan, find_interval
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.fitting.table import Design
@@ -48,6 +48,7 @@ from cloakgp.privacy import Answers, OutputBounds, ask
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.sampler import report_insecure_noisy_max
 from cloakgp.release import DenseStrategy, Measurement
+from cloakgp.release.common_values import estimate_below
 from cloakgp.utils.arrays import Array
 from experiments.framework import Experiment, NoisySplits, OfTheTwelve, Progress, Rows, table_titled
 from experiments.interval import errors_of_ways, seed_of_draw, widened, width_in_words

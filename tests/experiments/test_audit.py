@@ -34,6 +34,14 @@ from experiments.auditing import (
 )
 
 
+@pytest.fixture(autouse=True)
+def _same_draws(noise_that_repeats, monkeypatch):
+    """Audits refute what is sound, and miss a fault, now and then: here the same in every run."""
+    del noise_that_repeats
+    drawn = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=0: drawn(seed))
+
+
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
 def test_mu_is_found_from_below(mu):
     rng = np.random.default_rng(0)

@@ -24,7 +24,15 @@ from experiments.claims import (
     targets_met,
     worst_of,
 )
-from experiments.claims_samples import SHAPES, STRATA, PublicTable, Sample, public_tables, sources
+from experiments.claims_samples import (
+    ALIKE,
+    SHAPES,
+    STRATA,
+    PublicTable,
+    Sample,
+    public_tables,
+    sources,
+)
 from experiments.datasets import DatasetUnavailableError
 
 
@@ -78,6 +86,12 @@ def test_the_worst_stratum_is_where_least_is_held():
     assert figures["strata 90"] == [[2, 2], [1, 2]]
     assert worst_of([figures, figures], "strata 90") == (0.5, None)
     assert share_of([figures], "strata 90") == (0.75, None)
+
+
+def test_parts_that_are_not_held_out_in_some_draws_are_passed_over():
+    first, second = {"strata 90": [[9, 10], [0, 0], [4, 10]]}, {"strata 90": [[7, 10], [0, 0]]}
+    assert worst_of([first, second], "strata 90") == (0.4, None)
+    assert worst_of([second, first], "strata 90") == (0.4, None)
 
 
 def test_targets_are_met_by_what_is_true_and_missed_by_what_is_not(rng):
@@ -139,9 +153,9 @@ def test_a_forest_holds_what_it_says(rng):
     assert 0.8 < share_of([figures], "fifths 90")[0] < 0.95
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", [*SHAPES, *ALIKE])
 def test_shapes_are_drawn_anew_and_again(name):
-    shape = SHAPES[name]
+    [shape] = sources([name])
     one, again, other = (shape.sample(draw, rows=50) for draw in (0, 0, 1))
     np.testing.assert_array_equal(one.outputs, again.outputs)
     assert not np.array_equal(one.outputs, other.outputs)

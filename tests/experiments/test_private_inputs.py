@@ -49,6 +49,7 @@ def test_every_method_is_judged_on_every_row(toy):
     assert again.errors["statistics, defaults"].mean == found.errors["statistics, defaults"].mean
 
 
+@pytest.mark.usefixtures("noise_that_repeats")
 def test_intervals_hold_about_as_often_as_they_say():
     """Five standard errors over tables, and no better than perfect."""
     share, error, z = private_inputs.simulated_coverage(

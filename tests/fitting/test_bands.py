@@ -332,10 +332,10 @@ def test_files_keep_stages(table, tmp_path):
     np.testing.assert_array_equal(one.predict(points), other.predict(points))
 
 
-@pytest.mark.parametrize("band", [0.0, -1.0, np.inf, np.nan])
+@pytest.mark.parametrize("band", [0.0, -1.0, np.inf, np.nan, "wide"])
 def test_bands_that_are_none_are_named(band, table):
     release = fitted(table)
-    with pytest.raises(ValueError, match="band must be positive and finite, or None"):
+    with pytest.raises(ValueError, match="band must be positive and finite, None or 'auto'"):
         refine(release, table[1], epsilon=1.0, delta=1e-3, band=band)
 
 

@@ -14,18 +14,18 @@ from scipy import stats
 from scipy.linalg import null_space
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp import DPGPRegressor, Release, refine
+from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor, Release, refine
 from cloakgp.criteria import criterion_named
+from cloakgp.data import ArrayRows
 from cloakgp.fitting.bands import DEFAULT_STAGES, default_stages, reach_of_bands, schedule_stages
 from cloakgp.fitting.interval import (
-    BINS,
     COUNT_PRECISION,
     FINEST_PRECISION,
+    MOST_COUNTS,
     MOST_ROUNDS,
     NO_SEARCH,
     WIDEST,
     _expected_share,
-    estimate_below,
     find_interval,
     plan_search,
     searches_interval,
@@ -36,6 +36,8 @@ from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.noise import LAPLACE, NOISES
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.release.bands import RowBands
+from cloakgp.release.common_values import estimate_below, found_alike, mostly_alike
 from cloakgp.report.describe import describe
 
 WIDE = OutputBounds(-40.0, 960.0)
@@ -247,7 +249,7 @@ def test_whatever_is_answered_an_interval_within_the_bounds_comes_back(seed, rou
     assert 1 <= len(questions) <= rounds
     for question in questions:
         assert question.ends == (bounds.lo, bounds.hi)
-        assert question.intervals <= BINS + 2
+        assert question.intervals <= MOST_COUNTS
 
 
 def test_an_interval_that_was_wrong_is_given_up():
@@ -353,17 +355,93 @@ def test_bounds_that_are_good_stay(shape):
     assert kept >= 97
 
 
-def test_equal_outputs_are_found():
+@pytest.mark.parametrize("value", [0.0, -40.0, 960.0, 1e6])
+@pytest.mark.parametrize("others", [0.0, 0.05, 0.1])
+def test_equal_outputs_tell_nothing_of_others(value, others):
+    """However few these are, an interval around the one value would leave all of them outside."""
     for draw in range(20):
-        found = searched(np.full(500, 333.3), np.random.default_rng(draw))
-        assert found.lo <= 333.3 <= found.hi
-        assert found.width < 0.05 * WIDE.width
+        rng = np.random.default_rng(draw)
+        outputs = np.where(rng.random(500) < others, rng.uniform(-40, 960, 500), value)
+        assert searched(outputs, rng) == WIDE
+
+
+@pytest.mark.parametrize(
+    ("bounds", "law"),
+    [
+        ((0.0, 1e9), lambda rng: 70 + 10 * rng.normal(size=1000)),
+        ((-1e6, 1e6), lambda rng: rng.normal(size=1000)),
+        ((-1e7, 1e7), lambda rng: 3.3 + 2 * rng.normal(size=1000)),
+        ((0.0, 1e6), lambda rng: np.exp(3 + 2 * rng.normal(size=1000))),
+    ],
+)
+def test_outputs_near_a_likely_value_are_not_equal(bounds, law):
+    """Bounds that are millions of times too wide are narrowed all the same."""
+    widths = []
+    for draw in range(20):
+        rng = np.random.default_rng(draw)
+        found = searched(law(rng), rng, bounds=OutputBounds(*bounds), precision=0.05)
+        widths.append(found.width / (bounds[1] - bounds[0]))
+    assert np.max(widths) < 0.3
+    assert np.median(widths) < 1e-3
+
+
+def test_where_counts_are_precise_an_interval_holds_the_others():
+    """One in ten lie around 100, and most at nothing."""
+    for draw in range(10):
+        rng = np.random.default_rng(draw)
+        outputs = np.where(rng.random(10**6) < 0.1, rng.normal(100, 10, 10**6), 0.0)
+        found = searched(outputs, rng, precision=0.001)
+        assert found.lo <= 0.0 < 130.0 < found.hi
+        assert found.width < 0.5 * WIDE.width
+
+
+def test_values_that_most_have_are_seen_in_the_first_round():
+    """At either end of the bounds and at zero, wherever that is."""
+    for lo, hi in [(0.0, 1.0), (-1.0, 1.0), (-3.0, 0.1), (5.0, 7.0), (-1e-9, 1e6)]:
+        questions = []
+
+        def ask(question, budget, questions=questions):
+            del budget
+            questions.append(question)
+            return answered(np.full(question.intervals, 5.0), noise_sd=1.0)
+
+        find_interval(ask, bounds=OutputBounds(lo, hi), rows=100, rounds=[BUDGET])
+        edges = questions[0].edges
+        assert questions[0].ends == (lo, hi)
+        for value in (lo, hi, 0.0):
+            if lo <= value <= hi:
+                place = min(np.searchsorted(edges, value, side="right"), len(edges) - 1)
+                assert 0 < edges[place] - edges[place - 1] < 1e-12 * (hi - lo)
+
+
+@pytest.mark.parametrize(
+    ("shares", "alike"), [([0.5, 0.0, 0.5], True), ([0.3, 0.4, 0.0], True), ([0.2, 0, 0.1], False)]
+)
+def test_most_outputs_are_alike_or_not(shares, alike):
+    rng = np.random.default_rng(1)
+    values, rest = np.array([-40.0, 0.0, 960.0]), 1.0 - sum(shares)
+    which = rng.choice(4, size=2000, p=[*shares, rest])
+    outputs = np.where(which == 3, rng.uniform(-40, 960, 2000), values[np.minimum(which, 2)])
+    asked = []
+
+    def ask(question, budget):
+        answers = noisily(outputs, rng, precision=FINEST_PRECISION)(question, budget)
+        asked.append((question.edges, answers))
+        return answers
+
+    find_interval(ask, bounds=WIDE, rows=2000, rounds=[BUDGET] * 3)
+    assert mostly_alike(asked, rows=2000) == alike
+    assert mostly_alike([], rows=2000) is False
 
 
 def test_outputs_beyond_the_bounds_count_at_their_ends():
-    found = searched(np.full(500, 1e6), np.random.default_rng(0))
-    assert found.hi == WIDE.hi
-    assert found.width < 0.02 * WIDE.width
+    widths = []
+    for draw in range(10):
+        rng = np.random.default_rng(draw)
+        found = searched(rng.normal(950.0, 8.0, size=500), rng)
+        assert found.hi > 950.0
+        widths.append(found.width)
+    assert np.median(widths) < 0.1 * WIDE.width
 
 
 # --- fits ---
@@ -405,7 +483,7 @@ def test_a_fit_goes_by_what_was_found(table, release):
     for one in release.measurements[len(shares) + 1 :]:
         if hasattr(one.question, "lower"):
             # They may go beyond by its width.
-            reach = OutputBounds(bounds.lo - bounds.width, bounds.hi + bounds.width)
+            reach = OutputBounds(max(bounds.lo - bounds.width, WIDE.lo), bounds.hi + bounds.width)
             assert reach_of_bands(bounds, release.measurements) == reach
             assert reach.lo <= one.question.lower.min() < one.question.upper.max() <= reach.hi
     without = fitted(table, interval=False)
@@ -473,7 +551,7 @@ def test_a_forecast_counts_the_search(table):
     [without] = DPGPRegressor(**model, interval=False).forecast(X)
     rounds = len(plan_search(OutputBounds(0.0, 40.0), budget=Budget(12.0, 1e-3), rows=60).rounds)
     assert rounds
-    assert with_it.questions >= without.questions + rounds * BINS
+    assert with_it.questions >= without.questions + rounds * MOST_COUNTS
     assert without.error <= with_it.error < 1.1 * without.error
 
 
@@ -493,3 +571,102 @@ def test_limits_stay_within_what_was_declared_and_not_within_what_was_found():
         [lower, upper], np.clip([mean - 1.959964 * sd, mean + 1.959964 * sd], 0.0, 1000.0)
     )
     assert upper > found[1]
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.2, 3000), (0.3, 600), (0.3, 3000)])
+def test_no_interval_shrinks_around_a_value_that_most_outputs_have(share, rows):
+    """Of 0 and 1, most 0: the ones would be outside, however narrow it was."""
+    rng = np.random.default_rng(6)
+    bounds, left = OutputBounds(0.0, 1.0), []
+    plan = plan_search(bounds, budget=Budget(1.0, 0.0, noise="laplace"), rows=rows)
+    for _ in range(20):
+        outputs = (rng.random(rows) < share).astype(np.float64)
+        # With noise as a round of this plan has it.
+        ask = noisily(outputs, rng, precision=2.0**1.5 / (plan.share * rows))
+        found = find_interval(ask, bounds=bounds, rows=rows, rounds=plan.rounds)
+        left.append(np.mean(outputs > found.hi))
+    assert np.median(left) == 0.0
+    assert np.mean(left) < share / 3
+
+
+def two_valued(rows, rng):
+    X = rng.uniform(0, 10, size=(rows, 2))
+    chance = 1 / (1 + np.exp(-(X[:, 0] - 5) / 2))
+    return X, (rng.random(rows) < chance).astype(np.float64), chance
+
+
+@pytest.mark.parametrize("read", ["held", "in passes"])
+def test_a_curve_between_two_values_is_followed(read):
+    """Bands would take outputs that are near one of the two for all there is."""
+    errors = []
+    for seed in range(3):
+        X, y, chance = two_valued(1000, np.random.default_rng(seed))
+        model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, insecure_seed=seed)
+        if read == "in passes":
+            release = model.fit_rows(ArrayRows(X, y, chunk_rows=300)).release_
+        else:
+            release = model.fit(X, y).release_
+        assert not any(hasattr(one.question, "lower") for one in release.measurements)
+        assert not any(isinstance(one.question, RowBands) for one in release.measurements)
+        mean, sd = release.predict(X, return_std=True)
+        errors.append((mean - chance) / np.sqrt(np.mean(sd**2)))
+        assert np.sqrt(np.mean((mean - chance) ** 2)) < 0.08
+        mean_, told = release.predict(X, return_std=True, new_output=True)
+        off = np.sqrt(np.mean((y - mean_) ** 2))
+        assert 0.5 < np.sqrt(np.mean(told**2)) / off < 2.0
+        assert "most values" in str(describe(release))
+    assert np.sqrt(np.mean(np.square(errors))) < 1.5
+
+
+def test_stages_that_are_given_have_bands_whatever_counts_say():
+    X, y, _ = two_valued(600, np.random.default_rng(0))
+    model = DPGPRegressor(
+        bounds=(0, 1), epsilon=1.0, stages=[(0.4, None), (0.6, 1.0)], insecure_seed=0
+    )
+    release = model.fit(X, y).release_
+    assert any(hasattr(one.question, "lower") for one in release.measurements)
+
+
+def test_a_later_visit_has_no_band_where_most_outputs_are_alike():
+    X, y, _ = two_valued(600, np.random.default_rng(0))
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, insecure_seed=0).fit(X, y)
+    again = refine(model.release_, y, [[2.0, 5.0], [8.0, 5.0]], epsilon=0.5, insecure_seed=1)
+    assert again.measurements[-1].question == model.release_.measurements[0].question
+    banded = refine(
+        model.release_, y, [[2.0, 5.0], [8.0, 5.0]], epsilon=0.5, band=1.0, insecure_seed=1
+    )
+    assert hasattr(banded.measurements[-1].question, "lower")
+    named = refine(
+        model.release_, y, [[2.0, 5.0], [8.0, 5.0]], epsilon=0.5, band="auto", insecure_seed=1
+    )
+    np.testing.assert_array_equal(named.predict(X), again.predict(X))
+
+
+def test_a_later_visit_of_counts_has_no_band_where_most_are_nothing():
+    """As their first fit has none."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(800, 1))
+    y = np.where(rng.random(800) < 0.2, rng.poisson(30, size=800), 0.0)
+    quick = {"learn": None, "inducing": 10, "insecure_seed": 1}
+    model = DPGPRegressor(bounds=(0, 2000), epsilon=6.0, likelihood="counts", **quick)
+    first = model.fit(X, y).release_
+    assert not any(hasattr(one.question, "lower") for one in first.measurements)
+    again = refine(first, y, X[:20], epsilon=1.0, insecure_seed=2)
+    assert again.measurements[-1].question == first.measurements[0].question
+
+
+@pytest.mark.parametrize("read", ["held", "in passes"])
+@pytest.mark.parametrize("place", [0, 1, None])
+def test_one_of_several_outputs_that_is_mostly_alike_is_known_by_its_own_counts(read, place):
+    """Together with those of another output they would tell of neither."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(500, 1))
+    Y = 50 + 10 * rng.normal(size=(500, 2))
+    if place is not None:
+        Y[:, place] = 100.0 * (rng.random(500) < 0.5)
+    quick = {"learn": None, "stages": None, "inducing": 5, "insecure_seed": 1}
+    model = DPGPMultiOutputRegressor(bounds=[(0, 100)] * 2, epsilon=10.0, **quick)
+    model = model.fit(X, Y) if read == "held" else model.fit_rows(ArrayRows(X, Y))
+    entries = model.release_.entries
+    assert sum(isinstance(one.question, CountQuestion) for one in entries.measurements) >= 2
+    assert found_alike(entries.measurements) == (place is not None)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fits import find
 
+from cloakgp import DPGPMultiOutputRegressor
 from cloakgp.design import Certificate
 from cloakgp.fitting.bands import (
     DEFAULT_STAGES,
@@ -29,9 +30,12 @@ from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.noise import LAPLACE, NOISES
+from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release import DenseStrategy
+from cloakgp.report.describe import describe
+from cloakgp.report.facts import as_text
 
 BUDGETS = {"gaussian": Budget(1.0, 1e-5), "laplace": Budget(1.0, 0.0, noise="laplace")}
 ROWS = 600
@@ -215,3 +219,17 @@ def test_damaged_counts_of_a_part_of_the_rows_are_refused():
     for matrix in (0.5 * one.strategy.matrix, 0.0 * one.strategy.matrix):
         with pytest.raises(ValueError, match=r"fit|noise"):
             replace(one, strategy=replace(one.strategy, matrix=matrix)).validate()
+
+
+def test_one_output_of_two_values_is_told_and_takes_bands_from_all():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(600, 1))
+    chance = 1 / (1 + np.exp(5 - X[:, 0]))
+    Y = np.column_stack([rng.random(600) < chance, 50 + 5 * np.sin(X[:, 0])])
+    model = DPGPMultiOutputRegressor(
+        bounds=[(0, 1), (0, 100)], epsilon=5.0, inducing=10, insecure_seed=0
+    )
+    release = model.fit(X, Y).release_
+    text = as_text(describe(release), width=10_000)
+    assert text.count("By noisy counts most are the same: 0 (about") == 1
+    assert not any(isinstance(one.question, Bands) for one in release.entries.measurements)

@@ -10,10 +10,10 @@ import pytest
 
 from cloakgp import DPGPClassifier, DPGPRegressor
 from cloakgp.data import ArrayRows
-from cloakgp.fitting.release_plan import guess_of_any, right_guess
 from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee
+from cloakgp.privacy.guesses import right_guess, right_guess_of_any
 from cloakgp.privacy.noise import NOISES
 from cloakgp.report.measurements import describe_design
 from cloakgp.utils.formatting import percent
@@ -122,7 +122,7 @@ def test_of_classes_the_error_is_not_known_and_all_else_is(classes):
     model = DPGPClassifier(classes=classes, **BUDGET, learn=None, insecure_seed=1)
     plan = model.plan(X)
     assert "depends on the labels" in facts(plan)["expected error"]
-    assert set(facts(plan)) == set(facts(DPGPRegressor(bounds=(0, 1), **BUDGET).plan(X)))
+    assert set(facts(plan)) == set(facts(DPGPRegressor(bounds=(0, 2), **BUDGET).plan(X)))
     release = model.fit(X, np.array(classes)[np.arange(ROWS) % len(classes)]).release_
     asked = sum(measurement.answers.values.size for measurement in release.measurements)
     assert asked == plan.questions
@@ -203,4 +203,13 @@ def test_guesses_are_bounded(noise, delta):
     else:
         known = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(0.5, 0.5))
     assert (1 + known.delta_at(0.0)) / 2 <= said + 1e-9
-    assert said <= guess_of_any(1.0, delta)
+    assert said <= right_guess_of_any(1.0, delta)
+
+
+def test_bounds_of_zero_and_one_are_remarked_on_whatever_the_column_holds():
+    told = [
+        facts(DPGPRegressor(bounds=bounds, **BUDGET).plan(X, epsilons=())).get("remark", "")
+        for bounds in ((0, 1), (0, 2))
+    ]
+    assert "declare classes" in told[0]
+    assert told[1] == ""

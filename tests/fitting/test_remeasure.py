@@ -308,11 +308,55 @@ def test_other_errors_are_named(changes, message, table):
         refine(release, y, **(SPENDING | changes))
 
 
+def test_a_visit_names_what_is_missing_or_of_another_kind(table):
+    X, y = table
+    release = model(kernel=KERNEL, learn=None).fit(X, y).release_
+    for visit in (partial(refine, release, y), partial(extend, release, X, y)):
+        with pytest.raises(TypeError, match="epsilon is missing"):
+            visit()
+        with pytest.raises(TypeError, match="no setting dleta: it may have epsilon, delta"):
+            visit(epsilon=1.0, dleta=1e-3)
+    for other in (None, y, model()):
+        for visit in (partial(refine, other, y), partial(extend, other, X, y)):
+            with pytest.raises(TypeError, match=f"not from {type(other).__name__}"):
+                visit(**SPENDING)
+
+
 def test_new_rows_need_the_same_inputs(table):
     X, y = table
     release = model(kernel=KERNEL, learn=None).fit(X, y).release_
     with pytest.raises(ValueError, match="X has 2 columns, expected 1"):
         extend(release, np.hstack([X, X]), y, **SPENDING)
+
+
+def test_new_rows_in_another_order_are_refused(table):
+    X, y = pd.DataFrame(table[0], columns=["age"]), pd.Series(table[1], name="height")
+    whose, back = pd.Series(np.arange(30) // 2), slice(None, None, -1)
+    fitted = model(kernel=KERNEL, learn=None).fit(X, y, groups=whose)
+    release, before = fitted.release_, whose.tolist()
+    for outputs, owners, ids in (
+        (y[back], whose, None),
+        (y, whose[back], None),
+        (y, whose, [before, whose[back]]),
+    ):
+        with pytest.raises(ValueError, match="in another order"):
+            extend(release, X, outputs, groups=owners, ids=ids, **SPENDING)
+    with pytest.raises(ValueError, match="in another order"):
+        fitted.extend(X, y[back], by_rows=True, **SPENDING)
+    with pytest.raises(ValueError, match="in another order"):
+        refine(release, y[back], groups=whose, **SPENDING)
+    extend(release, X, y[back].to_numpy(), groups=whose, ids=[before, whose], **SPENDING)
+    with pytest.raises(ValueError, match="'age' is among the inputs"):
+        extend(release, X, y.rename("age"), groups=whose, **SPENDING)
+
+
+def test_new_counts_in_the_order_of_other_exposures_are_refused(rng):
+    X, years = pd.DataFrame({"age": rng.uniform(0, 6, size=60)}), pd.Series(np.linspace(1, 3, 60))
+    y = pd.Series(rng.poisson(2, size=60))
+    counts = model(likelihood="counts", bounds=(0, 20), noise_variance=None, interval="auto")
+    release = counts.fit(X, y, exposure=years).release_
+    with pytest.raises(ValueError, match="in another order"):
+        extend(release, X, y, exposure=years[::-1], **SPENDING)
 
 
 def test_the_weights_of_before_are_kept_too(table):

@@ -7,7 +7,8 @@ import pytest
 
 from cloakgp import DPGPClassifier, DPGPRegressor
 from cloakgp.data import ArrayRows
-from cloakgp.report.guarantee import right_guess, stated
+from cloakgp.privacy.guesses import right_guess
+from cloakgp.report.guarantee import stated
 from cloakgp.utils.formatting import percent
 
 pytestmark = [

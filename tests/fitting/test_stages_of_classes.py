@@ -87,6 +87,7 @@ def test_the_second_stage_is_designed_given_the_first(count):
     assert explained([first, second]) > explained([first, afresh])
 
 
+@pytest.mark.usefixtures("noise_that_repeats")
 def test_many_rows_go_in_passes_by_themselves():
     rng = np.random.default_rng(0)
     rows = rng.uniform(0, 6, size=(6000, 2))

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
-from cloakgp.design.streaming import remembering
+from cloakgp.design.streaming import remembering, row_model
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import passes as row_fitting
 from cloakgp.fitting import row_learning
@@ -461,6 +461,7 @@ def test_what_rows_are_asked_is_remembered_and_changes_nothing(table, evaluated,
     assert isinstance(rule, PartitionRule)
     assert rule.remembered.of(X[:20]) is None
     monkeypatch.setattr(remembering, "MOST_BYTES", 0)
+    monkeypatch.setattr(row_model, "MOST_BYTES", 0)
     without, many = release()
     assert with_memory.to_bytes() == without.to_bytes()
     assert few <= many - len(X)

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.entries import GroupedRows
-from cloakgp.design.streaming import remembering
+from cloakgp.design.streaming import remembering, row_model
 from cloakgp.design.streaming.binning import FEWEST_IN_ANSWER, CellsOfAnswers, Partition
 from cloakgp.fitting.passes import RowTable
 from cloakgp.fitting.row_forecast import RowsForecast, forecast_rows
@@ -148,6 +148,7 @@ def test_bands_that_are_remembered_change_nothing(noise, tables, evaluated, monk
     # They are given back with the fit.
     assert all(question.remembered.of(tables[0][:16]) is None for question in banded)
     monkeypatch.setattr(remembering, "MOST_BYTES", 0)
+    monkeypatch.setattr(row_model, "MOST_BYTES", 0)
     without, many = release()
     assert_alike(with_memory, without)
     assert few < many

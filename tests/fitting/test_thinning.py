@@ -142,7 +142,7 @@ def test_other_budgets_stay_approximate_where_exact_ones_take_long(monkeypatch):
 
 def test_a_noise_that_places_do_not_decide_is_left_open(monkeypatch):
     """The guess of an attacker is then that of any noise."""
-    from cloakgp.fitting.release_plan import guess_of_any
+    from cloakgp.privacy.guesses import right_guess_of_any
 
     X = tables()["one input"]
     model = DPGPRegressor(bounds=BOUNDS, epsilon=1.0, delta=1e-5)
@@ -151,7 +151,9 @@ def test_a_noise_that_places_do_not_decide_is_left_open(monkeypatch):
     monkeypatch.setattr("cloakgp.estimators.planning.CLOSE", 10.0)
     left_open = model.plan(X, epsilons=[], approximate=True)
     assert (left_open.noise, left_open.guarantee) == (None, None)
-    assert left_open.guess == guess_of_any(1.0, 1e-5) >= decided.guess
+    assert left_open.guess == right_guess_of_any(1.0, 1e-5) >= decided.guess
+    [line] = left_open.to_dict()["forecasts"]
+    assert (line["noise"], line["delta"], line["guess"]) == (None, 1e-5, left_open.guess)
 
 
 def test_it_says_that_it_is_approximate():

@@ -9,7 +9,7 @@ from cloakgp import DPGPClassifier, DPGPRegressor, extend, refine
 from cloakgp.fitting.visit_plan import plan_visit
 from cloakgp.fitting.visits import protects_persons
 from cloakgp.privacy.accounting import compose
-from cloakgp.report.guarantee import right_guess
+from cloakgp.privacy.guesses import right_guess
 
 X = np.linspace(0, 10, 24)[:, None]
 Y = np.sin(X[:, 0])
@@ -87,4 +87,6 @@ def test_classes_have_no_forecast():
     known = model.fit(X, np.where(Y > 0, "yes", "no")).release_
     plan = plan_visit(known, None, new_rows=False, rows=24, grouped=False, epsilon=0.5)
     assert plan.after is None
-    assert "cannot be forecast" in dict(plan.facts())["expected error"]
+    told = dict(plan.facts())["expected error"]
+    assert told.startswith("cannot be forecast: ")
+    assert "not of classes" in told

@@ -45,6 +45,18 @@ def test_all_draws_together_cost_what_was_given(neighbours):
     np.testing.assert_allclose(shares, SHARES, rtol=1e-3)
 
 
+def test_outputs_beyond_the_declared_bounds_count_as_at_them():
+    """The first band may reach beyond these."""
+    X, y = table(np.random.default_rng(3))
+    y = np.where(np.arange(len(y)) % 2, 5.0, 95.0)
+    clipped, beyond = y.copy(), y.copy()
+    clipped[:8], beyond[:8] = 100.0, 1e6
+    one, other = released(X, clipped), released(X, beyond)
+    assert one.statistics.bounds[1] > 100.0
+    np.testing.assert_array_equal(one.statistics.moments, other.statistics.moments)
+    np.testing.assert_array_equal(one.weights[0], other.weights[0])
+
+
 def test_questions_depend_on_rows_through_answers_alone(monkeypatch):
     """With the noise of another table's sums put in, all that is asked and released is equal."""
     rng = np.random.default_rng(1)

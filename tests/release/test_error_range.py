@@ -17,7 +17,13 @@ from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.release.accuracy import LIKELY
 from cloakgp.release.calibration import Calibration
-from cloakgp.release.error_range import LOG_COUNTED_SD, LOG_LAW_SD, error_range, known_noise
+from cloakgp.release.error_range import (
+    LOG_COUNTED_SD,
+    LOG_LAW_SD,
+    LOG_OWN_SD,
+    error_range,
+    known_noise,
+)
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.new_outputs import NewNumbers
 
@@ -201,9 +207,12 @@ def test_more_rows_and_budget_tell_the_noise_better():
     assert unsure == sorted(unsure, reverse=True)
     # 100 rows alone leave the logarithm of their sd unsure by about .1, and the law is not known.
     assert 0.07**2 < unsure[-1] ** 2 - LOG_LAW_SD**2 < 0.15**2
-    # Of the noise of one of two outputs an answer about both leaves at least half the variance.
-    _, of_two = known_noise(release.measurements, count=2)
-    assert 0.0 < of_two**2 - LOG_LAW_SD**2 - LOG_NOISE_SD**2 / 2 < 0.03
+    # Of the noise of one of several outputs an answer about all leaves what was not known before.
+    for count in (2, 5):
+        mean, own = known_noise(release.measurements, count=count)
+        assert own**2 == pytest.approx(unsure[-1] ** 2 + LOG_OWN_SD**2)
+        # It is as often larger as smaller than what is claimed.
+        assert np.log(mean) == pytest.approx(2.0 * (LOG_LAW_SD**2 + LOG_OWN_SD**2))
 
 
 def test_of_rows_that_were_asked_twice_the_last_answer_counts():
@@ -270,3 +279,24 @@ def test_truths_of_several_outputs_lie_in_the_range_of_each():
         for error, told in zip(errors, release.accuracies(), strict=True):
             held.append(told.between[0] <= error <= told.between[1])
     assert np.mean(held) > LIKELY - 2.5 * np.sqrt(LIKELY * (1 - LIKELY) / 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1.0, 3.0, 7.0])
+def test_truths_of_outputs_of_other_noises_lie_in_the_range_of_each(times):
+    """In widths of the bounds, the noise of one is so many times that of the other."""
+    held, draws = [], 8
+    noises = 0.08 * np.sqrt(times) ** np.array([-1.0, 1.0])
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 10, (900, 1))
+        curves = np.column_stack([0.5 + 0.2 * np.sin(X[:, 0]), 0.45 + 0.01 * X[:, 0]])
+        Y = np.clip(curves + noises * rng.normal(size=curves.shape), 0, 1) * [10, 100]
+        model = DPGPMultiOutputRegressor(
+            bounds=[(0, 10), (0, 100)], epsilon=3.0, gap=0.1, insecure_seed=seed
+        )
+        release = model.fit(X[:250], Y[:250]).release_
+        errors = np.sqrt(np.mean(np.square(release.predict(X[250:]) - Y[250:]), axis=0))
+        for error, told in zip(errors, release.accuracies(), strict=True):
+            held.append(told.between[0] <= error <= told.between[1])
+    assert np.mean(held) > LIKELY - 2.5 * np.sqrt(LIKELY * (1 - LIKELY) / (2 * draws))

@@ -63,10 +63,11 @@ def bounded(*, seconds=MOST_SECONDS, waiting=MOST_WAITING, memory=MOST_MEMORY):
 
     timers = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
     before = {number: signal.signal(number, late) for number in timers}
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, waiting)
     tracemalloc.start()
+    # A timer may end as soon as it is set: the other one must not outlive this.
     try:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, waiting)
         yield
         assert tracemalloc.get_traced_memory()[1] < memory
     finally:

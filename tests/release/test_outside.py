@@ -7,6 +7,7 @@ import pytest
 
 from cloakgp import DPGPRegressor
 from cloakgp.release.accuracy import LIKELY
+from cloakgp.release.error_range import ErrorRange
 from cloakgp.release.outside import (
     MOST_OUTSIDE,
     NONE_OUTSIDE,
@@ -107,7 +108,8 @@ def test_nothing_is_outside_of_the_declared_bounds(rng):
     assert release.accuracy().with_clipped is None
 
 
-def test_the_error_with_clipped_values_is_told_beside_that_without():
+@pytest.mark.parametrize(("epsilon", "sure"), [(1.0, False), (8.0, True)])
+def test_the_error_has_clipped_values_or_is_told_beside_that_with_them(epsilon, sure):
     """One value in twenty lies far outside of the interval that counts find."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 10, size=(700, 2))
@@ -116,16 +118,21 @@ def test_the_error_with_clipped_values_is_told_beside_that_without():
         far = rng.uniform(20.0, 40.0, size=len(X)) * (rng.random(len(X)) < 0.05)
         return np.sin(X[:, 0]) + 0.7 * rng.normal(size=len(X)) + far
 
-    model = DPGPRegressor(bounds=(-50, 200), epsilon=3.0, inducing=15, gap=0.1, insecure_seed=0)
+    model = DPGPRegressor(bounds=(-50, 200), epsilon=epsilon, inducing=15, gap=0.1, insecure_seed=0)
     release = model.fit(X, outputs(X)).release_
     new = rng.uniform(0, 10, size=(4000, 2))
     error = np.sqrt(np.mean(np.square(release.predict(new) - outputs(new))))
     told = release.accuracy()
     low, high = told.with_clipped
-    assert told.between[1] < error
     assert low < error < high
+    assert told.counts_clipped == sure
     text = as_text([accuracy_section(release)], width=10_000)
-    assert f"the error may well be anything from {low:.3g} to {high:.3g}" in text
+    if sure:
+        assert told.between == told.with_clipped
+        assert f"and may well be anything from {low:.3g} to {high:.3g}." in text
+    else:
+        assert told.between[1] < error
+        assert f"the error may well be anything from {low:.3g} to {high:.3g}" in text
     [summary] = summarise(release)["accuracy"]
     assert summary["typical_error_between_with_clipped_values"] == [low, high]
 
@@ -137,9 +144,45 @@ def test_values_spread_thinly_over_wide_bounds_may_be_worse_than_what_is_told():
     pay = 30_000 + 300 * X[:, 0] + 4_000 * rng.normal(size=600)
     far = rng.random(600) < 0.04
     pay[far] = rng.uniform(200_000, 900_000, far.sum())
-    model = DPGPRegressor(bounds=(0, 1_000_000), epsilon=3.0, inducing=15, insecure_seed=0)
+    model = DPGPRegressor(bounds=(0, 1_000_000), epsilon=3.0, inducing=15, insecure_seed=1)
     release = model.fit(X, pay).release_
     error = np.sqrt(np.mean(np.square(release.predict(X) - pay)))
     assert release.accuracy().with_clipped[1] < error
     text = as_text([accuracy_section(release)], width=10_000)
     assert "and more where they are spread thinly over wide bounds, which no count sees." in text
+
+
+@pytest.mark.parametrize("end", [0.5, 0.1, 0.009, 1e-3, 1e-6])
+def test_values_in_every_bin_are_seen_however_narrow_the_interval(end):
+    """Two in ten at the bound, in counts without noise that are known to have some."""
+    counts = np.zeros(16)
+    counts[0], counts[-1] = 800.0, 200.0
+    found = OutsideValues.given(
+        [Counts(np.linspace(0.0, 1.0, 17), counts, 30.0)],
+        interval=(0.0, end),
+        rows=1000.0,
+        middle=end / 3,
+    )
+    square = np.sum(found.weights * found.shares * np.square(found.places)[:, None])
+    assert np.sum(found.weights @ found.shares) == pytest.approx(0.2, abs=0.01)
+    assert np.sqrt(square) == pytest.approx(np.sqrt(0.2), rel=0.05)
+    assert found.are_certain
+
+
+def test_the_first_figure_has_clipped_values_that_counts_are_sure_of():
+    """Three in twenty have a one, all others nothing: around nothing, predictions look perfect."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(size=(400, 1))
+    y = (rng.random(400) < 0.15).astype(np.float64)
+    model = DPGPRegressor(bounds=(0, 1), epsilon=3.0, learn=None, stages=None, insecure_seed=1)
+    release = model.fit(X, y).release_
+    claimed = release.accuracy()
+    counted = claimed.with_range(
+        ErrorRange(within=(0.01, 0.02), with_outside=(0.2, 0.5), middle=0.36)
+    )
+    assert (counted.new_error, counted.between, counted.counts_clipped) == (0.36, (0.2, 0.5), True)
+    explained = claimed.share * claimed.nothing**2
+    assert counted.nothing**2 == pytest.approx(0.36**2 + explained)
+    assert counted.share == pytest.approx(explained / counted.nothing**2)
+    unsure = claimed.with_range(ErrorRange(within=(0.01, 0.02), with_outside=(0.02, 0.5)))
+    assert (unsure.new_error, unsure.counts_clipped) == (claimed.new_error, False)

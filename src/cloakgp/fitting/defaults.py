@@ -29,6 +29,7 @@ from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.models.likelihoods.classes import (
     LATENT_NUGGET,
     ClassLikelihood,
+    latent_variances,
     link,
     mean_latent_variance,
 )
@@ -184,7 +185,7 @@ def choose_label_prior(
     >>> _, likelihood = choose_label_prior(
     ...     np.array([[0.0], [8.0]]), classes=Classes(("a", "b", "c")))
     >>> [round(mean, 3) for mean in likelihood.latent_means]
-    [-0.963, -0.963, -0.963]
+    [-1.01, -1.01, -1.01]
     """
     chosen_link = link(link_name)
     latent = choose_prior(
@@ -200,7 +201,7 @@ def choose_label_prior(
         blocks=blocks,
         random_state=random_state,
     )
-    variance = mean_latent_variance(latent, X)
+    variances = latent_variances(latent, X)
     count = len(classes.labels)
     rates = np.full(count, 1.0 / count) if class_rates is None else np.asarray(class_rates, float)
     if rates.shape != (count,) or not ((rates > 0) & (rates < 1)).all():
@@ -210,11 +211,12 @@ def choose_label_prior(
     likelihood = ClassLikelihood(
         link_name=chosen_link.name,
         latent_means=tuple(
-            chosen_link.latent_mean(float(rate), variance=variance)
+            chosen_link.latent_mean(float(rate), variance=variances)
             for rate in (rates[1:] if count == 2 else rates)
         ),
     )
-    return replace(latent, noise_variance=LATENT_NUGGET * variance), likelihood
+    nugget = LATENT_NUGGET * float(variances.mean())
+    return replace(latent, noise_variance=nugget), likelihood
 
 
 def choose_rate_prior(

@@ -39,6 +39,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.spending import asking_cohort, hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
+from cloakgp.release.common_values import mostly_alike, rounds_of
 from cloakgp.release.measurement import tables_of
 from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import OnStep, ignore_step
@@ -227,12 +228,18 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         ]
         found = tuple(interval for interval, _ in asked)
         outside = tuple(one for _, counts_outside in asked for one in counts_outside)
+        alike = any(
+            mostly_alike(
+                rounds_of([one for one in counts if one.output == output]), rows=table.counted
+            )
+            for output in range(table.outputs)
+        )
         if found != plan.searched:
             model = plan.model(found)
         table = table.within(found)
         # What was not needed is the stages' budget.
         spent = search.spent(len(counts), checks=len(outside))
-        steps = _schedule(table, plan, model, budget=budget, spent=spent)
+        steps = _schedule(table, plan, model, budget=budget, spent=spent, alike=alike)
         counts += outside
     release = take_steps(
         table,
@@ -280,9 +287,12 @@ def _with_margins(
 
 
 def _schedule(
-    table: Table, plan: Plan, model: Model, *, budget: Budget, spent: float
+    table: Table, plan: Plan, model: Model, *, budget: Budget, spent: float, alike: bool = False
 ) -> tuple[Step, ...]:
-    """Split a budget over the stages, after counts that spent a share of it."""
+    """Split a budget over the stages, after counts that spent a share of it.
+
+    Where these found most outputs at single values, there are no bands, unless stages are given.
+    """
     in_stages = model.likelihood.in_stages
     criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")
     stages = stages_for(plan.stages, criterion=criterion, noise=budget.noise)
@@ -297,6 +307,10 @@ def _schedule(
             largest_group=table.most_counted,
             outputs=table.outputs,
         )
+    unbanded = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
+    by_counts = alike and chosen_here
+    if by_counts:
+        stages, chosen_here = unbanded, False
     if chosen_here and plan.learning.of_noise and table.goes_by_spread(model):
         table.check_stages(stages, model)
         by_spread = schedule_by_spread(
@@ -309,15 +323,16 @@ def _schedule(
         if by_spread is not None:
             return by_spread
     if chosen_here and not table.needs_stages(model, budget, plan.settings):
-        stages = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
+        stages = unbanded
     table.check_stages(stages, model)
     return schedule_stages(
         stages,
         budget=budget,
         rows=table.rows,
         ask_spread=plan.learning.of_noise,
-        # Whoever declares one stage has one; of raw predictions nobody learns.
-        beside_one=isinstance(plan.stages, str) and "stages" in criterion.uses,
+        # Whoever declares one stage has one; of raw predictions nobody learns. Where most outputs
+        # are alike, it takes as much as beside bands to tell how far the others lie.
+        beside_one=isinstance(plan.stages, str) and "stages" in criterion.uses and not by_counts,
         spent=spent,
         calibration=share,
         outputs=table.outputs,

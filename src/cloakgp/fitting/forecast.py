@@ -25,7 +25,7 @@ from cloakgp.fitting.calibration import CELLS, MOST_STRATA
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.expected import ExpectedTable
 from cloakgp.fitting.held import expected_measurement
-from cloakgp.fitting.interval import BINS
+from cloakgp.fitting.interval import MOST_COUNTS
 from cloakgp.fitting.margins import CELLS as DISTANCES
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.scatter import choose_count
@@ -198,7 +198,7 @@ def forecast_release(
         release = take_steps(table, None, model, steps, settings=settings)
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
     search = schedule.search
-    others = (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
+    others = MOST_COUNTS * len(search.rounds) + search.strata * len(search.checks)
     if schedule.kept:
         others += len(DISTANCES) + 1
     for step in schedule.steps:

@@ -68,6 +68,9 @@ class HeldTable(Table):
         Public inputs.
     groups : array of shape (N,) or None
         Public: which group each row belongs to. All rows of one group are protected together.
+        None also where every person has one row.
+    named : bool
+        Whether it was said whose each row is.
     number : int
         Of the table, in the release.
     input_names, output_name
@@ -90,6 +93,7 @@ class HeldTable(Table):
     transform: OutputTransform | None = None
     chosen: NDArray[np.bool_] | None = None
     inference: Inference = "iterated"
+    named: bool = False
 
     @classmethod
     def of(
@@ -117,6 +121,7 @@ class HeldTable(Table):
         return cls(
             X=X,
             groups=checked_groups(groups, rows=len(X)),
+            named=groups is not None,
             exposure=checked_exposure(exposure, rows=len(X)),
             input_names=tuple(input_names),
             output_name=output_name,
@@ -137,6 +142,11 @@ class HeldTable(Table):
     def grouped(self) -> bool:
         """Whether all rows of one group are protected together."""
         return self.groups is not None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether it is said whose each row is."""
+        return self.named or self.grouped
 
     @property
     def most_counted(self) -> int:

@@ -14,9 +14,19 @@ known. What a narrower interval [l, u] is worth is
 
 W the width of the declared bounds, p the share of outputs outside, with its estimate and standard
 error. The expectation is large where the estimate is, and where the answers cannot tell: noise
-alone narrows nothing. The square keeps a very narrow interval from being worth many outputs. Since
+alone narrows nothing. The square keeps a very narrow interval from being worth many outputs. And
+u − l counts as at least half of the width of the narrowest interval that leaves one in twenty
+outside, by the estimates: around a value that many outputs have (of 0 and 1, of hours of which most
+are 40) a narrower one would be worth more for ever, and all others be outside. Since
 every round counts what lies outside again, an interval that was wrong is given up; and one that
 would not be half as wide as the declared bounds, when widened, is not taken at all.
+
+Of nothing, and of 0 and 1, no interval is that narrow. So the first round counts apart who has the
+value of either end of the bounds, or zero, to the last digits. Where more than half have one of
+these, how few others lie near it says nothing of where they are: p is a share of the others alone,
+and as counts seldom tell where those are, the bounds mostly stay. Bands would lose the others, too,
+wherever these are few: there are none if more than half have such values
+(`cloakgp.release.common_values`).
 
 No interval is taken that is expected to leave more than three in ten outside, nor one of which the
 counts do not refute that half lie outside (`cloakgp.fitting.refuted`): it is widened until they do.
@@ -44,10 +54,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
-from scipy import linalg, special
+from numpy.typing import NDArray
+from scipy import special
 
 from cloakgp.criteria import Criterion
 from cloakgp.fitting.refuted import refutes_half_outside
@@ -56,6 +68,7 @@ from cloakgp.fitting.table import Count
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.questions.bounds import SMALLEST_WIDTH
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.release.common_values import MOST_ALIKE, estimate_below, near_enough
 from cloakgp.utils.arrays import Array
 
 # How many intervals a round divides into.
@@ -81,6 +94,9 @@ AGREED = 2.0
 # The share of outputs outside that is as bad as an interval e times as wide: while looking, so that
 # a narrow interval is tried, and at the end; and the share that is as bad again.
 TRIED_PRICE, FINAL_PRICE, MOST_OUTSIDE = 0.2, 0.15, 0.2
+# More outputs than this share are no outliers: an interval that leaves them outside counts as at
+# least so wide, in widths of the narrowest which does not, as counts have it.
+OUTLIERS, NARROWEST = 0.05, 0.5
 # By how many sds of its noise the share outside is taken to be larger, at the end: of many
 # intervals the one is favoured for which noise is kindest.
 CAUTION = 0.5
@@ -90,6 +106,9 @@ WIDENING, WIDEST = 0.5, 0.5
 MARGIN = 1 / 8
 # Ends of intervals are multiples of this many halvings of the bounds.
 HALVINGS = 22
+# The most intervals that a round counts: the first also at either end of the bounds, around zero
+# and between these; later ones on either side of their own.
+MOST_COUNTS = BINS + 4
 
 # From the seeds of the stages, where noise is to repeat.
 SEEDS_APART = 100
@@ -300,29 +319,32 @@ def find_interval(
     (True, True)
     """
     whole = 2**HALVINGS
+    favoured = partial(_favoured, rows=rows, near=near_enough(bounds) / bounds.width * whole)
     asked: list[tuple[Array, Answers]] = []
     low, high = 0, whole
     for budget in rounds:
         places = _divided(low, high, whole=whole)
+        if not asked:
+            places = np.union1d(places, _around_likely_values(bounds, whole=whole))
         question = CountQuestion(_in_output_units(places, bounds=bounds))
         asked.append((places, ask(question, budget)))
         # Counts that are more precise can tell more, and less is left outside.
         precision = asked[-1][1].noise_sd / rows / COUNT_PRECISION
         exact = min(max(precision**2, STRICTEST), 1.0)
         resolved = RESOLVED * float(np.median(np.diff(places)))
-        low, high = _favoured(asked, rows=rows, price=exact * TRIED_PRICE)
-        eager = {"price": DOUBT * exact * TRIED_PRICE, "most": DOUBT * MOST_OUTSIDE}
+        low, high = favoured(asked, price=exact * TRIED_PRICE)
+        eagerly = partial(favoured, price=DOUBT * exact * TRIED_PRICE, most=DOUBT * MOST_OUTSIDE)
         if _widened(low, high, whole=whole) is None:
             # Noise of the first round alone may say so, unless that is far from deciding.
             if len(asked) > 1:
                 return bounds
-            low, high = _favoured(asked, rows=rows, **eager)
+            low, high = eagerly(asked)
             if _widened(low, high, whole=whole) is None:
                 return bounds
-        start, stop = _favoured(asked, rows=rows, price=exact * FINAL_PRICE, caution=CAUTION)
+        start, stop = favoured(asked, price=exact * FINAL_PRICE, caution=CAUTION)
         if high - low >= resolved and stop - start <= AGREED * (high - low):
             # Noise of one round may hide how little of the interval outputs fill.
-            first, last = _favoured(asked, rows=rows, **eager)
+            first, last = eagerly(asked)
             if MUCH_WIDER * (last - first) > high - low:
                 break
             low, high = first, last
@@ -409,6 +431,19 @@ def _divided(low: int, high: int, *, whole: int) -> Array:
     return np.unique(np.concatenate([[0], inner, [whole]]))
 
 
+def _around_likely_values(bounds: OutputBounds, *, whole: int) -> Array:
+    """Return where intervals end that hold a value which most outputs may have, and no other.
+
+    Such are the ends of the bounds, and zero.
+    """
+    near = near_enough(bounds) / bounds.width * whole
+    places = [0.0, near, whole - near, float(whole)]
+    if bounds.lo < 0 < bounds.hi:
+        zero = -bounds.lo / bounds.width * whole
+        places += [zero - near, zero + near]
+    return np.clip(places, 0.0, float(whole))
+
+
 def _in_output_units(places: Array, *, bounds: OutputBounds) -> Array:
     """Return places in output units; the outermost are the bounds, to the last bit."""
     shares = np.ldexp(places.astype(np.float64), -HALVINGS)
@@ -421,62 +456,60 @@ def _favoured(
     asked: Sequence[tuple[Array, Answers]],
     *,
     rows: int,
+    near: float,
     price: float,
     most: float = MOST_OUTSIDE,
     caution: float = 0.0,
 ) -> tuple[int, int]:
-    """Return the places between which outputs lie, as all answers together favour it."""
+    """Return the places between which outputs lie, as all answers together favour it.
+
+    Outputs whose places differ by no more than `near` from that of a value have it.
+    """
     places = np.unique(np.concatenate([edges for edges, _ in asked]))
     below, covariance = estimate_below(asked, places, rows=rows)
     outside = below[:, None] + rows - below[None, :]
     spread = np.diag(covariance)
     variance = spread[:, None] + spread[None, :] - 2.0 * covariance
-    error = np.sqrt(np.maximum(variance, 0.0)) / rows
-    lost = _expected_share(outside / rows + caution * error, error)
     width = places[None, :] - places[:, None]
+    # Where many outputs are one and the same, no interval around them would be too narrow.
+    others, within = _others(below, places, rows=rows, near=near)
+    share, error = outside / others, np.sqrt(np.maximum(variance, 0.0)) / others
+    lost = _expected_share(share + caution * error, error)
+    holds_most = within & (width > 0) & (share <= OUTLIERS)
+    counted = np.maximum(width, NARROWEST * width[holds_most].min())
     with np.errstate(divide="ignore", invalid="ignore"):
         harm = lost / price + (lost / most) ** 2
         worth = np.where(
-            (width > 0) & (lost <= NEVER_OUTSIDE), -np.log(width / places[-1]) - harm, -np.inf
+            within & (width > 0) & (lost <= NEVER_OUTSIDE),
+            -np.log(counted / places[-1]) - harm,
+            -np.inf,
         )
     start, stop = np.unravel_index(int(np.argmax(worth)), worth.shape)
-    return int(places[start]), int(places[stop])
+    return math.floor(places[start]), math.ceil(places[stop])
 
 
-def estimate_below(
-    asked: Sequence[tuple[Array, Answers]], places: Array, *, rows: float
-) -> tuple[Array, Array]:
-    """Return the numbers of outputs below every place, by least squares, and their covariance.
-
-    Every count is a difference of two such numbers. None lies below the first place, and all below
-    the last: these are known.
+def _others(
+    below: Array, places: Array, *, rows: int, near: float
+) -> tuple[float, NDArray[np.bool_]]:
+    """Return how many outputs are not one and the same, and which intervals hold those that are.
 
     Parameters
     ----------
-    asked : sequence of pairs of array and Answers
-        Where the intervals of each round end, and their noisy counts.
+    below : array of shape (n,)
+        The estimated numbers of outputs below the places.
     places : array of shape (n,)
-        All of these ends, in order.
-    rows : float
+    rows : int
         N.
+    near : float
+        How far from a value the places of outputs may be that have it.
     """
-    count = len(places)
-    precision, moment = np.zeros((count, count)), np.zeros(count)
-    for edges, answers in asked:
-        positions = np.searchsorted(places, edges)
-        differences = np.zeros((len(edges) - 1, count))
-        each = np.arange(len(edges) - 1)
-        differences[each, positions[1:]], differences[each, positions[:-1]] = 1.0, -1.0
-        precision += differences.T @ differences / answers.noise_sd**2
-        moment += differences.T @ answers.values[0] / answers.noise_sd**2
-    below, covariance = np.zeros(count), np.zeros((count, count))
-    below[-1] = rows
-    inner = slice(1, count - 1)
-    if count > 2:
-        factor = linalg.cho_factor(precision[inner, inner])
-        below[inner] = linalg.cho_solve(factor, moment[inner] - precision[inner, -1] * rows)
-        covariance[inner, inner] = linalg.cho_solve(factor, np.eye(count - 2))
-    return below, covariance
+    alike = np.where(np.diff(places) <= 2.5 * near, np.diff(below), 0.0)
+    place = int(np.argmax(alike))
+    within = np.ones((len(places), len(places)), dtype=np.bool_)
+    if alike[place] <= MOST_ALIKE * rows:
+        return float(rows), within
+    within[place + 1 :] = within[:, : place + 1] = False
+    return max(rows - float(alike[place]), 1.0), within
 
 
 def _expected_share(estimate: Array, error: Array) -> Array:

@@ -22,7 +22,7 @@ from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.fitting.resolution import most_inducing
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.guesses import right_guess, right_guess_of_any
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import unused_delta
 from cloakgp.utils.formatting import (
@@ -50,7 +50,7 @@ PATIENCE = 60.0
 # The facts of which an approximate plan does not tell all.
 REFINED = ("expected error", "a guess", "questions", "takes")
 # The facts of a short plan.
-SHORT = ("expected error", "protected", "a guess", "becomes public", "rows", "takes")
+SHORT = ("expected error", "protected", "remark", "a guess", "becomes public", "rows", "takes")
 
 NOT_OF_CLASSES = (
     "cannot be forecast: the accuracy of predicted classes depends on the labels, which a plan "
@@ -147,6 +147,8 @@ class ReleasePlan(Plan, Pictured):
         beforehand how far predictions are from a new person's own value.
     asked_noise : {"auto", "gaussian", "laplace"}
         The noise that was asked for.
+    remark : str
+        On what is declared of the private column, in a sentence; empty if there is none.
     """
 
     subject = "a release"
@@ -168,6 +170,7 @@ class ReleasePlan(Plan, Pictured):
     transform: ScaleName | None = None
     scatter_declared: bool = False
     asked_noise: NoiseChoice = AUTO
+    remark: str = ""
 
     @property
     def forecast(self) -> Forecast | None:
@@ -183,7 +186,7 @@ class ReleasePlan(Plan, Pictured):
     def guess(self) -> float:
         """The largest share of right guesses of an attacker between two values of a person."""
         if self.guarantee is None:
-            return guess_of_any(self.epsilon, self.delta)
+            return right_guess_of_any(self.epsilon, self.delta)
         return right_guess(self.guarantee)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -191,6 +194,7 @@ class ReleasePlan(Plan, Pictured):
         return (
             *self._worth(),
             ("protected", self._protected()),
+            *((("remark", self.remark),) if self.remark else ()),
             ("a guess", guess_in_words(self.guess)),
             ("becomes public", self._public()),
             ("rows", self._rows()),
@@ -386,18 +390,19 @@ class ReleasePlan(Plan, Pictured):
 
     def budget(self, found: Forecast) -> tuple[str, ...]:
         """Return the line of one forecast in the table over ε."""
-        guess = (
-            right_guess(found.guarantee)
-            if found.certain_noise
-            else guess_of_any(found.epsilon, found.delta)
-        )
         return (
             f"{found.epsilon:.4g}",
-            f"≤ {percent(guess)}",
+            f"≤ {percent(self._guess_of(found))}",
             error_in_words(found),
             error_in_words(found, one=True) if self.scatter_declared else "not known",
             "not counted" if found.within else f"{found.questions:,}",
         )
+
+    def _guess_of(self, found: Forecast) -> float:
+        """Return the largest share of right guesses, under any noise where that is left open."""
+        if found.certain_noise:
+            return right_guess(found.guarantee)
+        return right_guess_of_any(found.epsilon, self.delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data, for JSON."""
@@ -428,9 +433,9 @@ class ReleasePlan(Plan, Pictured):
             "forecasts": [
                 {
                     "epsilon": each.epsilon,
-                    "delta": each.delta,
-                    "noise": each.noise,
-                    "guess": right_guess(each.guarantee),
+                    "delta": each.delta if each.certain_noise else self.delta,
+                    "noise": each.noise if each.certain_noise else None,
+                    "guess": self._guess_of(each),
                     "error": each.error,
                     "within": each.within,
                     "output_error": each.output_error if self.scatter_declared else None,
@@ -454,31 +459,6 @@ def error_in_words(found: Forecast, *, one: bool = False) -> str:
     """
     error = found.output_error if one else found.error
     return f"≈ {amount(error, 2)}" if found.within else f"{amount(error, 3)}"
-
-
-def right_guess(guarantee: Guarantee | MixedGuarantee) -> float:
-    """Return the largest share of right guesses of an attacker between two values of a person.
-
-    An attacker who knows everything else and finds both equally likely is right with a probability
-    of at most (1 + δ(0))/2.
-
-    Examples
-    --------
-    >>> round(right_guess(Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))), 3)
-    0.697
-    """
-    return (1.0 + guarantee.delta_at(0.0)) / 2
-
-
-def guess_of_any(epsilon: float, delta: float) -> float:
-    """Return the largest `right_guess` under any noise (Kairouz, Oh and Viswanath 2015).
-
-    Examples
-    --------
-    >>> round(guess_of_any(1.0, 0.0), 3)
-    0.731
-    """
-    return 1 - (1 - delta) * math.exp(-epsilon) / (1 + math.exp(-epsilon))
 
 
 def guess_in_words(share: float) -> str:

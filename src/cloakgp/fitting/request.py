@@ -222,6 +222,13 @@ class Regression(SameWords):
             return made
         return OutputTransform.checked(self.output_transform, within)
 
+    @property
+    def remark(self) -> str:
+        """A remark on the declared bounds, in a sentence; empty if there is none."""
+        from cloakgp.columns.remarks import remark_on_bounds
+
+        return "" if self.of_counts else remark_on_bounds(self.declared.lo, self.declared.hi)
+
     @cached_property
     def limits(self) -> OutputBounds:
         """The bounds of a transformed output."""
@@ -547,10 +554,7 @@ class Classification(NothingKept):
         """The classes in the order of their probabilities."""
         from cloakgp.privacy.questions.classes import Classes
 
-        declared = Classes.checked(self.classes)
-        if isinstance(self.classes, Classes):
-            return declared
-        return Classes(labels=declared.in_order())
+        return Classes.ordered(self.classes)
 
     @cached_property
     def ordered_rates(self) -> Array | None:
@@ -562,7 +566,12 @@ class Classification(NothingKept):
         if self.class_rates is None:
             return None
         labels = Classes.checked(self.classes).labels
-        rates = np.asarray(self.class_rates, dtype=np.float64)
+        try:
+            rates = np.asarray(self.class_rates, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "class_rates must be numbers in the order of classes, one for each"
+            ) from None
         if rates.shape != (len(labels),):
             raise ValueError("class_rates must be one per class")
         ordered: Array = rates[[labels.index(label) for label in self.ordered.labels]]

@@ -19,7 +19,7 @@ from cloakgp.design.l1_ball import design_l1
 from cloakgp.design.streaming.binning import CellSums, Partition, cell_sums
 from cloakgp.design.streaming.conditioning import ConditionedModel
 from cloakgp.design.streaming.grouping import GroupedModel, GroupedPasses
-from cloakgp.design.streaming.rules import RowModel
+from cloakgp.design.streaming.row_model import RowModel
 from cloakgp.fitting.strategies import Query, query_shares
 from cloakgp.models import SparsePrior
 from cloakgp.models.summary import Summary

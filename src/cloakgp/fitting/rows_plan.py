@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cloakgp.fitting.plan import Plan
-from cloakgp.fitting.release_plan import plan_budgets, right_guess
+from cloakgp.fitting.release_plan import plan_budgets
 from cloakgp.fitting.rows_forecast import (
     SHARE_OF_LABELS,
     RowsForecast,
@@ -30,6 +30,7 @@ from cloakgp.models.axes import Axis, lines
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.column_counts import counts_sensitivity
+from cloakgp.privacy.guesses import right_guess
 from cloakgp.privacy.statistics import Neighbours
 from cloakgp.utils.formatting import amount, pair_in_words, percent
 
@@ -125,8 +126,13 @@ class RowsPlan(Plan):
             ),
             (
                 "a guess",
-                "an attacker who knows all rows but one, and finds two cases of that one equally "
-                f"likely, will guess right at most {percent(right_guess(self.guarantee))} of the "
+                "an attacker who knows all rows but one, and finds "
+                + (
+                    "it as likely that this one is in the table as that it is not"
+                    if present
+                    else "two cases of that one equally likely"
+                )
+                + f", will guess right at most {percent(right_guess(self.guarantee))} of the "
                 "time. A coin guesses right 50 % of the time.",
             ),
             (

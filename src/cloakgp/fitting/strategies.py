@@ -12,7 +12,8 @@ from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
-from cloakgp.design.streaming.rules import Columns, RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Columns, Rule
 from cloakgp.design.streaming.sampling import LEAST_SHARE, Sample
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.models import ExactPrior, SparsePrior

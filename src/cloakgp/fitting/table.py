@@ -179,6 +179,11 @@ class Table(ABC):
         """Whether all rows of one person are protected together."""
 
     @property
+    def by_person(self) -> bool:
+        """Whether it is said whose each row is: persons are protected, with one row or many."""
+        return self.grouped
+
+    @property
     def added_noise(self) -> float:
         """As of `cloakgp.fitting.strategies.Budget`: the noise of answers over that of a budget."""
         return 1.0

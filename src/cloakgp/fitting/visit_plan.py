@@ -15,13 +15,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from cloakgp.fitting.plan import Plan
-from cloakgp.fitting.release_plan import guess_in_words, right_guess
+from cloakgp.fitting.release_plan import guess_in_words
 from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query, query_shares
 from cloakgp.fitting.visits import Settings, expect_extension, expect_refinement
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import compose, compose_parallel
 from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING, People
+from cloakgp.privacy.guesses import right_guess
 from cloakgp.privacy.noise_choice import however_priced, noises_for
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.utils.arrays import Array
@@ -29,8 +30,9 @@ from cloakgp.utils.formatting import amount, pair_in_words
 from cloakgp.utils.names import AUTO, NoiseChoice
 
 NOT_FORECAST = (
-    "cannot be forecast: the rows are read in passes, or predictions are not of a mean that has "
-    "bounds"
+    "cannot be forecast: it is known beforehand only of numbers within bounds, with rows that are "
+    "held; not of classes, counts or quantiles, whose accuracy depends on the private values, and "
+    "not of rows that are read in passes"
 )
 PRICES = (
     "That adds up prices which were fixed before any answer was read. If this one is chosen by "

@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.data import ArrayRows
-from cloakgp.design import Progress
+from cloakgp.design import DesignGapWarning, Progress
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.expected import ExpectedTable
 from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.passes import Rows, RowTable
-from cloakgp.fitting.refusals import refuse
+from cloakgp.fitting.refusals import WrongKindError, refuse
 from cloakgp.fitting.steps import take_step
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import DesignSettings, Model, Table
+from cloakgp.fitting.thinning import ROUGHLY
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.models.summary import summarise
@@ -36,6 +37,7 @@ from cloakgp.privacy.cohorts import (
     compare_ids,
     join_cohorts,
 )
+from cloakgp.privacy.entries import check_apart, check_same_order
 from cloakgp.privacy.filters import costs_of_release
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise_choice import (
@@ -49,12 +51,20 @@ from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
+from cloakgp.release.common_values import found_alike
 from cloakgp.release.hyperparameters.learning import reweighed
 from cloakgp.release.measurement import is_in_bands, same_groups, tables_of
 from cloakgp.release.points import complete_points
 from cloakgp.release.strategy import Strategy
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import AUTO, DEFAULT_BAND, DEFAULT_GAP, NoiseChoice, NoiseName
+from cloakgp.utils.names import (
+    AUTO,
+    DEFAULT_BAND,
+    DEFAULT_GAP,
+    BandChoice,
+    NoiseChoice,
+    NoiseName,
+)
 
 # What accounts note of the people in a new table.
 ALL_OTHERS = "in none of the tables before, as the caller says"
@@ -77,10 +87,11 @@ class Settings(TypedDict, total=False):
         at the same total with what was spent; see `cloakgp.privacy.noise_choice`.
     query_weight : array-like of shape (P,)
         Positive importance of the query points.
-    band : float or None
+    band : "auto", float or None
         To how many predictive sds on either side of their predicted means outputs are clipped, so
-        that questions cost less; 1 if not given. None clips them to the bounds alone. Of no
-        meaning for classes.
+        that questions cost less. None clips them to the bounds alone. "auto", if not given: 1, and
+        None where published counts found more than half of the outputs at single values, 0 and 1
+        say, as a band around these would hide the others. Of no meaning for classes and quantiles.
     groups : iterable of N texts or whole numbers
         Whose row it is: all rows of one group are protected together. A table that is asked again
         keeps its groups. New rows of a release that protects groups must have some.
@@ -98,7 +109,7 @@ class Settings(TypedDict, total=False):
     delta: float
     noise: NoiseChoice
     query_weight: ArrayLike | None
-    band: float | None
+    band: BandChoice
     groups: Iterable[Hashable] | None
     exposure: ArrayLike | None
     gap: float
@@ -153,6 +164,7 @@ def refine(
     >>> len(first.measurements), len(second.measurements)
     (3, 4)
     """
+    _check_release(release)
     _check_kept(release)
     first = release.measurements[0].strategy
     visit = replace(_visit_of(release, X_query, settings), table=first.table)
@@ -169,6 +181,7 @@ def refine(
         table = RowTable.of(y, transform=release.transform, number=first.table)
         return ask_again(release, table, table.passes, visit)
     _check_held(release)
+    check_same_order(y, settings.get("groups"))
     if not isinstance(first, DenseStrategy):
         refuse("rows are not kept")
     assert isinstance(first, DenseStrategy)
@@ -181,7 +194,8 @@ def refine(
     held = HeldTable.of(
         first.X, groups=kept, exposure=first.row_exposure, transform=release.transform
     )
-    return ask_again(release, replace(held, number=first.table), y, visit)
+    named = kept is not None or settings.get("groups") is not None
+    return ask_again(release, replace(held, number=first.table, named=named), y, visit)
 
 
 @forget_on_failure
@@ -253,6 +267,7 @@ def extend(
     >>> round(both.guarantee.epsilon, 1), round(others.guarantee.epsilon, 1)
     (1.0, 0.5)
     """
+    _check_release(release)
     _check_whose(
         release,
         grouped=X.grouped if isinstance(X, Rows) else settings.get("groups") is not None,
@@ -269,8 +284,11 @@ def extend(
     elif y is None:
         raise ValueError("y is missing: give an output for every row of X")
     else:
-        inputs = complete_points(release, X)
         groups = settings.get("groups")
+        check_apart(release.input_names if release.schema is None else release.schema.sources, y)
+        last = () if ids is None else ids[-1:]
+        check_same_order(X, y, groups, settings.get("exposure"), *last)
+        inputs = complete_points(release, X)
         if any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
             rows = ArrayRows(
                 inputs,
@@ -361,6 +379,45 @@ def expect_extension(
     return visit_table(replace(release, hyperprior=None), table, None, visit)
 
 
+def expect_places(
+    release: Release, table: ExpectedTable, *, query: Query, budget: Budget
+) -> Release:
+    """Return what `expect_extension` would, of places that stand for the rows of a table.
+
+    Parameters
+    ----------
+    release : Release
+        Of places (`Forecast.release`).
+    table : ExpectedTable
+        Places, from `cloakgp.fitting.thinning.Thinned`.
+    query : Query
+    budget : Budget
+        With as much less noise as a place stands for rows, or a person for persons.
+
+    Returns
+    -------
+    Release
+        Its sds are the expected ones. No output is in it, and it states no guarantee.
+    """
+    model = Model(
+        prior=release.prior,
+        question=release.measurements[0].question,
+        likelihood=release.likelihood,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignGapWarning)
+        _, measurement = take_step(
+            table,
+            None,
+            model,
+            Step(stage=Stage(share=1.0, width=DEFAULT_BAND), budget=budget),
+            settings=DesignSettings(query=query, gap=ROUGHLY),
+            known=release,
+            insecure_seed=None,
+        )
+    return table.finish(_added(release, measurement))
+
+
 def expect_refinement(
     release: Release, X_query: Array | None = None, **settings: Unpack[Settings]
 ) -> Release:
@@ -439,9 +496,21 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
 
     Raises
     ------
+    TypeError
+        If a setting is unknown, or the budget is missing.
     ValueError
         If a setting makes no sense.
     """
+    unknown = sorted(settings.keys() - Settings.__annotations__.keys())
+    if unknown:
+        raise TypeError(
+            f"a later visit has no setting {', '.join(unknown)}: it may have "
+            f"{', '.join(Settings.__annotations__)}"
+        )
+    if settings.get("epsilon") is None:
+        raise TypeError(
+            "epsilon is missing: give the budget of this visit, on top of what was spent"
+        )
     epsilon, delta, noise = (
         settings["epsilon"],
         settings.get("delta", 0.0),
@@ -449,9 +518,7 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
     )
     check_noise(noise, epsilon=epsilon, delta=delta)
     banded = release.likelihood.linear or release.likelihood.windowed
-    band = settings.get("band", DEFAULT_BAND) if banded else None
-    if band is not None and not 0 < band < np.inf:
-        raise ValueError(f"band must be positive and finite, or None, got {band}")
+    band = _band_of(release, settings.get("band", "auto")) if banded else None
     weights, query = settings.get("query_weight"), None
     if X_query is not None:
         query = Query(
@@ -627,6 +694,21 @@ def _added(release: Release, measurement: Measurement) -> Release:
     )
 
 
+def _check_release(release: object) -> None:
+    """Refuse what has no questions of this kind to go on from.
+
+    Raises
+    ------
+    TypeError
+    """
+    if not isinstance(release, Release):
+        raise WrongKindError(
+            f"later visits go on from a Release, and not from {type(release).__name__}: give the "
+            "release_ of a regressor, quantile regressor or classifier of public inputs, or what "
+            "load returns of it"
+        )
+
+
 def _check_whose(release: Release, *, grouped: bool, by_rows: bool) -> None:
     """Refuse new rows without persons if a release protects persons.
 
@@ -675,6 +757,21 @@ def _check_alone(strategy: Strategy, rows: Rows | None = None) -> None:
     """Refuse to ask rows of persons in passes again."""
     if strategy.grouped or (rows is not None and rows.grouped):
         refuse("groups in passes again")
+
+
+def _band_of(release: Release, given: BandChoice) -> float | None:
+    """Return the band of a later visit, of a release of numbers.
+
+    Raises
+    ------
+    ValueError
+        If it is no band.
+    """
+    if isinstance(given, str) and given == AUTO:
+        return None if found_alike(release.measurements) else DEFAULT_BAND
+    if given is not None and (isinstance(given, str) or not 0 < given < np.inf):
+        raise ValueError(f"band must be positive and finite, None or {AUTO!r}, got {given}")
+    return given
 
 
 def _check_unbanded(release: Release) -> None:

@@ -106,7 +106,8 @@ def release_whole_rows(
         In squared output units; from residuals if not given.
     classes : Classes, optional
         If y is of labels: then corners of a simplex stand for them (`cloakgp.models.simplex`), for
-        two −1 and 1, and nothing is clipped.
+        two −1 and 1. The first round clips none of them; later ones shorten what is left of a label
+        where its prediction is further from it than the furthest corner is from their mean.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
 
@@ -180,6 +181,7 @@ def release_whole_rows(
             delta=budgets[1][1],
             neighbours=neighbours,
             weighting=WEIGHTING,
+            declared=ends if points is None else None,
             points=points,
             insecure_seed=seeds[1],
         ),

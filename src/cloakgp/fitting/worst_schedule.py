@@ -6,18 +6,15 @@ import math
 from collections.abc import Sequence
 from itertools import product
 
-from cloakgp.fitting.bands import Stage, Step, schedule_stages
+from cloakgp.fitting.bands import ONE_STAGE, RESOLVING_STAGES, Stage, Step, schedule_stages
 from cloakgp.fitting.calibration import CELLS, MOST_STRATA, calibration_share
-from cloakgp.fitting.interval import BINS, NO_SEARCH
+from cloakgp.fitting.interval import MOST_COUNTS, NO_SEARCH
 from cloakgp.fitting.scatter import choose_count
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import ROUNDING, discretisation_delta, exact_noise_multiplier
 from cloakgp.privacy.composition import least_scale, worst_release
-
-# A round counts within its intervals, and on either side of them.
-MOST_COUNTS = BINS + 2
 
 
 def worst_of_schedule(
@@ -68,7 +65,7 @@ def worst_of_schedule(
     >>> worst = worst_of_schedule(DEFAULT_STAGES, budget=Budget(1.0, 0.01), rows=101,
     ...                           search_within=OutputBounds(0.0, 1e4), ask_spread=True)
     >>> worst.answers
-    376
+    384
     """
     search = NO_SEARCH
     if search_within is not None:
@@ -78,18 +75,21 @@ def worst_of_schedule(
     sizes = product(range(len(search.rounds) + 1), range(len(search.checks) + 1))
     for rounds, checks in sizes:
         spent = search.spent(rounds, checks=checks)
-        steps = schedule_stages(
-            stages,
-            budget=budget,
-            rows=rows,
-            ask_spread=ask_spread,
-            spent=spent,
-            calibration=share,
-        )
         counts = [(part, MOST_COUNTS) for part in search.rounds[:rounds]]
         counts += [(part, search.strata) for part in search.checks[:checks]]
-        asked = [(step.budget, _most_answers(step, rows=rows * channels)) for step in steps]
-        paths.append(counts + asked)
+        # Counts may find most outputs at single values.
+        unbanded = [RESOLVING_STAGES, ONE_STAGE] if rounds and len(stages) > 1 else []
+        for later in [stages, *unbanded]:
+            steps = schedule_stages(
+                later,
+                budget=budget,
+                rows=rows,
+                ask_spread=ask_spread,
+                spent=spent,
+                calibration=share,
+            )
+            asked = [(step.budget, _most_answers(step, rows=rows * channels)) for step in steps]
+            paths.append(counts + asked)
     worst = worst_release(
         budget.epsilon,
         budget.delta,

@@ -49,6 +49,9 @@ class Accuracy:
     with_clipped : (float, float) or None
         The same with all values outside of an interval that counts found, to which questions
         clipped, as those counts tell of them (`cloakgp.release.outside`); None if there are none.
+    counts_clipped : bool
+        Whether ``new_error``, ``nothing``, ``share`` and ``between`` are those with all values
+        outside of that interval, as counts refute that there are none.
     far : float or None
         What ``new_error`` would be if one new value in a hundred lay at the farther declared bound.
     """
@@ -61,6 +64,7 @@ class Accuracy:
     nothing: float | None = None
     between: tuple[float, float] | None = None
     with_clipped: tuple[float, float] | None = None
+    counts_clipped: bool = False
     far: float | None = None
 
     @classmethod
@@ -113,7 +117,23 @@ class Accuracy:
         """
         if found is None:
             return self
-        return replace(self, between=found.within, with_clipped=found.with_outside)
+        known = replace(self, between=found.within, with_clipped=found.with_outside)
+        first, every = self.new_error, found.middle
+        if first is None or every is None or self.nothing is None or every <= first:
+            return known
+        # What predictions explain stays; what they leave has the clipped values, too.
+        more = every**2 - first**2
+        nothing = float(np.sqrt(self.nothing**2 + more))
+        far = None if self.far is None else float(np.sqrt(self.far**2 + (1.0 - FAR) * more))
+        return replace(
+            known,
+            new_error=every,
+            nothing=nothing,
+            share=1.0 - every**2 / nothing**2,
+            between=found.with_outside,
+            counts_clipped=True,
+            far=far,
+        )
 
     def for_one_person(self) -> str:
         """Return the error for one person in a sentence; empty if there is no estimate.

@@ -18,8 +18,11 @@ Beforehand log σ is known to within a factor of two either way (`LOG_NOISE_SD`)
 declared. An answer about spread, whose expectation grows with log σ, tells more, as its own noise
 and that of the rows allow; σ² then has the mean that is claimed. But distances tell a root mean
 square only by a law of residuals, which is assumed and not asked: others of the same distances have
-a logarithm of it that scatters by `LOG_LAW_SD`. Of several outputs one answer tells the mean of the
-logarithms of all noises, each of which has the same prior for itself.
+a logarithm of it that scatters by `LOG_LAW_SD`. Of several outputs one answer tells what all noises
+have in common, in widths of the bounds, which say little of how noisy each output is: around it the
+logarithm of each one's own scatters by `LOG_OWN_SD`, so that one seven times as noisy as another is
+not beyond what is told. By more, `LOG_ALIKE_SD`, that of the noise scatters where most values are
+alike (`cloakgp.release.common_values`): most distances are then theirs, and not those of others.
 
 **By counts.** Where outputs were counted where they were predicted to lie
 (`cloakgp.release.calibration`), counts tell the law of (y − m)/s over the rows, with the curve's
@@ -32,13 +35,14 @@ more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 from scipy.stats import qmc
 
 from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.release.common_values import found_alike
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.new_outputs import NewNumbers
@@ -54,6 +58,12 @@ LOG_LAW_SD = 0.3
 # The same of laws that counts in cells leave open beside the smooth ones that they are taken to be
 # of: as of truths drawn from the prior, with residuals of short tails and of long ones.
 LOG_COUNTED_SD = 0.12
+# By how much the logarithm of one output's own noise, in widths of its bounds, is off what several
+# have in common: a factor of e, so that both of two that differ sevenfold are within 80 %.
+LOG_OWN_SD = 1.0
+# And by how much that of the noise is off where most values are alike: of zeros and ones, and of
+# tables of which one in fifty to three in ten have an amount, it was by up to a factor of four.
+LOG_ALIKE_SD = 1.3
 # At how many quantiles of either law sums of both are formed.
 QUANTILES = 101
 # How far the logarithm of the noise sd is moved to see how an answer about spread moves with it.
@@ -75,10 +85,14 @@ class ErrorRange:
         In output units, but for what lies outside of an interval that counts found.
     with_outside : (float, float) or None
         With all of that, as noisy counts tell of it; None if there is no such interval.
+    middle : float or None
+        With all of that, what the error is as often above as below, where counts refute that
+        nothing lies outside.
     """
 
     within: tuple[float, float]
     with_outside: tuple[float, float] | None = None
+    middle: float | None = None
 
 
 def distinct_points(X: Array) -> Array:
@@ -142,10 +156,8 @@ def error_range(
             _curve_squares(covariance), noise * _multiples(log_noise, _levels(QUANTILES))
         )
     levels = np.array([0.5 - probability / 2, 0.5 + probability / 2])
-    return ErrorRange(
-        within=_root(np.quantile(squares, levels)),
-        with_outside=_with_outside(new, squares, measurements, levels=levels),
-    )
+    within = ErrorRange(within=_root(np.quantile(squares, levels)))
+    return _with_outside(within, new, squares, measurements, levels=levels)
 
 
 def _root(ends: Array) -> tuple[float, float]:
@@ -154,19 +166,30 @@ def _root(ends: Array) -> tuple[float, float]:
 
 
 def _with_outside(
-    new: NewNumbers, squares: Array, measurements: Sequence[Measurement], *, levels: Array
-) -> tuple[float, float] | None:
-    """Return the ends with values outside of an interval, as far as counts tell of these."""
+    within: ErrorRange,
+    new: NewNumbers,
+    squares: Array,
+    measurements: Sequence[Measurement],
+    *,
+    levels: Array,
+) -> ErrorRange:
+    """Return the range with values outside of an interval, as far as counts tell of these."""
     if not measurements:
-        return None
+        return within
     outside = OutsideValues.counted(measurements, middle=float(new.mean.mean()))
     if outside is None:
-        return None
+        return within
     predicted = new.restored(new.mean) if new.transform is not None else new.mean
     places = new.restored(outside.places)
     distances = np.square(places - predicted.mean()) + predicted.var()
     few = np.quantile(squares, _levels(WITHIN))
-    return _root(weighted_quantiles(*outside.with_them(few, distances), levels))
+    every, weights = outside.with_them(few, distances)
+    low, middle, high = np.sqrt(weighted_quantiles(every, weights, np.insert(levels, 1, 0.5)))
+    return replace(
+        within,
+        with_outside=(float(low), float(high)),
+        middle=float(middle) if outside.are_certain else None,
+    )
 
 
 def _levels(count: int) -> Array:
@@ -245,8 +268,11 @@ def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple
     asked = {
         one.strategy.table: one for one in measurements if one.about_spread and one.noise_sd > 0
     }
+    # Where most values are alike, nothing tells how far the others are.
+    others = LOG_ALIKE_SD**2 if found_alike(measurements) else 0.0
     if not asked:
-        return float(np.exp(2.0 * LOG_NOISE_SD**2)), LOG_NOISE_SD
+        unknown = LOG_NOISE_SD**2 + others
+        return float(np.exp(2.0 * unknown)), float(np.sqrt(unknown))
     slope, scatter = _of_one_row()
     precision = 0.0
     for one in asked.values():
@@ -255,12 +281,12 @@ def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple
         rows = one.strategy.n_rows / len(totals)
         unsure = one.answers.noise_sd**2 + np.square(totals) / rows * scatter
         precision += float(np.sum(np.square(totals * slope) / unsure))
-    prior = LOG_NOISE_SD**2 / count
-    # Each output's own deviation from the mean of all, of which nothing tells.
-    own = LOG_NOISE_SD**2 - prior
+    # Of one output, how far it is from what all have in common, of which nothing tells.
+    own = others + (LOG_OWN_SD**2 if count > 1 else 0.0)
     # Of what is claimed, laws and outputs make multiples whose logarithm is 0 in the middle.
     mean = float(np.exp(2.0 * (LOG_LAW_SD**2 + own)))
-    return mean, float(np.sqrt(1.0 / (precision + 1.0 / prior) + own + LOG_LAW_SD**2))
+    told = 1.0 / (precision + 1.0 / LOG_NOISE_SD**2)
+    return mean, float(np.sqrt(told + own + LOG_LAW_SD**2))
 
 
 def _of_one_row() -> tuple[float, float]:

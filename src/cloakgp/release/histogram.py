@@ -114,8 +114,9 @@ class NoisyHistogram(SavedRelease, NoDistributions):
         X : array-like or table of shape (P, D)
             As for `cloakgp.Release.predict`: columns of a table are found by name.
         return_std : bool
-            Also return the sd of the privacy noise on these means before clipping. It says nothing
-            of how outputs vary within a bin: a histogram has no model of that.
+            Also return the sd of the privacy noise on the mean of the values in a bin, before
+            clipping; how far people within a bin differ from it is not in it: a histogram has no
+            model of that.
         clip : bool
             Bring means inside the bounds, where the true ones are.
 

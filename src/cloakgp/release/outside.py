@@ -9,7 +9,8 @@ all bins within add up to N (1 − p); where it was asked who lies outside, stra
 the density of all counts, with their noise, is a function of p and x on a grid. Beforehand half of
 all tables have no values outside. Of the others log(1 + N p) is uniform, up to p = .4; and so is
 the logarithm of the distance of x from the middle of predictions, from the interval's ends to the
-bounds. Two sides are as probable as they are long on that scale.
+bounds, but for one in ten, who are at the bound. Two sides are as probable as they are long on that
+scale.
 
 What is left open of p and x is often much: with bounds a hundred times as wide as the scatter, one
 value in a hundred that counts cannot see may make most of a mean square.
@@ -30,8 +31,12 @@ from cloakgp.utils.arrays import Array
 
 # How probable it is beforehand that nothing lies outside; and the largest share that may.
 NONE_OUTSIDE, MOST_OUTSIDE = 0.5, 0.4
-# Places on either side, and shares.
+# Places on either side, beside those in the midst of bins; and shares.
 PLACES, SHARES = 40, 40
+# How probable a bound itself is on its side, where outputs beyond it count, and many have a limit.
+AT_BOUND = 0.1
+# How probable it may still be that nothing lies outside, where counts refute it.
+REFUTED = 0.05
 # The least distance of values outside from the middle of predictions, in widths of the interval.
 NEAREST = 0.1
 
@@ -160,8 +165,8 @@ class OutsideValues:
             Noisy numbers of values outside, with the variance of their noise.
         """
         lo, hi = interval
-        first = rounds[0].edges
-        places, likely = _places(lo, hi, bounds=(first[0], first[-1]), middle=middle)
+        edges = np.unique(np.concatenate([one.edges for one in rounds]))
+        places, likely = _places(lo, hi, edges=edges, middle=middle)
         levels = np.arange(SHARES) / (SHARES - 1)
         shares = np.expm1(levels * np.log1p(MOST_OUTSIDE * rows)) / rows
         outside = rows * shares
@@ -174,6 +179,11 @@ class OutsideValues:
         before[0] = NONE_OUTSIDE
         weights = np.exp(density - density.max()) * likely[:, None] * before
         return cls(places=places, shares=shares, weights=weights / weights.sum())
+
+    @property
+    def are_certain(self) -> bool:
+        """Whether the counts refute that nothing lies outside."""
+        return float(self.weights[:, 0].sum()) < REFUTED
 
     def with_them(self, within: Array, distances: Array) -> tuple[Array, Array]:
         """Return mean squares over all values, and how probable each is, shapes (n,).
@@ -191,21 +201,24 @@ class OutsideValues:
         return every.ravel(), weights.ravel()
 
 
-def _places(
-    lo: float, hi: float, *, bounds: tuple[float, float], middle: float
-) -> tuple[Array, Array]:
-    """Return places outside of an interval, and how probable each is beforehand, shapes (L,)."""
-    levels = (np.arange(PLACES) + 0.5) / PLACES
+def _places(lo: float, hi: float, *, edges: Array, middle: float) -> tuple[Array, Array]:
+    """Return places outside of an interval, and how probable each is beforehand, shapes (L,).
+
+    Some are in every bin, of which the farthest are short on the scale of the distance.
+    """
     # Predictions may lie at an end of the interval, or beyond it.
     least = NEAREST * (hi - lo)
     places, likely = [], []
-    for sign, end, bound in ((-1.0, lo, bounds[0]), (1.0, hi, bounds[1])):
+    for sign, end, bound in ((-1.0, lo, edges[0]), (1.0, hi, edges[-1])):
         near, far = max(sign * (end - middle), least), sign * (bound - middle)
         if bound == end or far <= near:
             continue
-        length = np.log(far / near)
-        places.append(middle + sign * near * np.exp(length * levels))
-        likely.append(np.full(PLACES, length / PLACES))
+        bins = sign * (edges - middle)
+        bins = np.log(bins[(bins > near) & (bins < far)])
+        parts = np.union1d(np.linspace(np.log(near), np.log(far), PLACES + 1), bins)
+        places.append(np.append(middle + sign * np.exp((parts[:-1] + parts[1:]) / 2), bound))
+        length = parts[-1] - parts[0]
+        likely.append(np.append((1.0 - AT_BOUND) * np.diff(parts), AT_BOUND * length))
     if not places:
         return np.array([middle]), np.ones(1)
     every = np.concatenate(likely)

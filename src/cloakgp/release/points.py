@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -96,6 +96,22 @@ def without_prediction(column: str, count: int) -> str:
     return f"{count:,} rows lack {column}: there is no prediction for them"
 
 
+def without_any_prediction(columns: Iterable[str]) -> str:
+    """Return in a sentence that no row has a prediction.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Public columns that rows lack.
+
+    Examples
+    --------
+    >>> without_any_prediction(["age", "job"])
+    'every row lacks an input without which there is no prediction: age, job'
+    """
+    return f"every row lacks an input without which there is no prediction: {', '.join(columns)}"
+
+
 class Encoding(Protocol):
     """The encoding of inputs."""
 
@@ -145,7 +161,7 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     if not len(known):
         raise ValueError(f"{name} has column names but no rows")
     if not known.any():
-        raise ValueError("every row lacks an input without which there is no prediction")
+        raise ValueError(without_any_prediction(encoded.lacking))
     refused = {column.name for column in schema.columns if column.missing == "refuse"}
     for column, count in encoded.lacking.items():
         if column in refused:

@@ -16,7 +16,8 @@ from cloakgp.design.streaming.grouping import (
     Grouping,
     grouped_columns,
 )
-from cloakgp.design.streaming.rules import Columns, EqualRule, PartitionRule, RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Columns, EqualRule, PartitionRule, Rule
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cloakgp.design.streaming import remembering
-from cloakgp.design.streaming.remembering import RememberedColumns, RememberedRows
+from cloakgp.design.streaming import remembering, row_model
+from cloakgp.design.streaming.remembering import BLOCK_ROWS, RememberedColumns, RememberedRows
 from cloakgp.design.streaming.rules import PartitionRule
 
 
@@ -121,3 +121,56 @@ def test_there_is_room_for_as_many_rows_as_docs_say(monkeypatch):
         bands, X = RememberedRows(), np.arange(float(rows))[:, None]
         bands.keep(X, X[:, 0], X[:, 0] + 1.0)
         assert (bands.of(X) is not None) == kept
+
+
+class Counted:
+    """A model that counts what it computed."""
+
+    def __init__(self, order):
+        self.order, self.rows = order, 0
+
+    def features_and_noise(self, X):
+        self.rows += len(X)
+        return np.array([X[:, 0], X[:, 0] ** 2], order=self.order), np.abs(X[:, 0])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_features_come_back_as_they_were_by_chunks_and_by_their_blocks(order):
+    X = np.random.default_rng(0).normal(size=(2 * BLOCK_ROWS + 7, 1))
+    model, remembered = Counted(order), row_model.RememberedFeatures(len(X))
+    features, noise = remembered.features_and_noise(model, X)
+    again, noise_again = remembered.features_and_noise(model, X)
+    np.testing.assert_array_equal(again, features)
+    np.testing.assert_array_equal(noise_again, noise)
+    assert (again.flags.c_contiguous, again.flags.f_contiguous) == (order == "C", order == "F")
+    one = slice(BLOCK_ROWS, 2 * BLOCK_ROWS)
+    np.testing.assert_array_equal(remembered.features_and_noise(model, X[one])[0], features[:, one])
+    assert model.rows == len(X)
+    # Of another model, and of other rows, nothing is known.
+    remembered.features_and_noise(Counted(order), X)
+    remembered.features_and_noise(model, X + 1.0)
+    assert model.rows == 2 * len(X)
+
+
+def test_no_more_features_are_kept_than_there_is_room_for(monkeypatch):
+    model, X = Counted("C"), np.ones((10, 1))
+    remembered = row_model.RememberedFeatures(10)
+    for part in (X, X + 1.0, X, X + 1.0):
+        remembered.features_and_noise(model, part)
+    # Others than those that are gone through again are not kept.
+    assert model.rows == 30
+    monkeypatch.setattr(row_model, "MOST_BYTES", 2 * 8 * 10 - 1)
+    # Nor is anything, if not all have room.
+    remembered = row_model.RememberedFeatures(10)
+    for part in (X, X):
+        remembered.features_and_noise(model, part)
+    assert model.rows == 50
+
+
+def test_features_stay_on_their_machine():
+    model, X = Counted("C"), np.ones((10, 1))
+    remembered = row_model.RememberedFeatures(10)
+    remembered.features_and_noise(model, X)
+    again = pickle.loads(pickle.dumps(remembered))
+    again.features_and_noise(model, X)
+    assert model.rows == 20

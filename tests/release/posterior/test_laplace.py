@@ -143,7 +143,7 @@ def test_many_steps_without_noise_reach_scikit_learns_mode(table, Z):
 
 def test_the_mode_about_another_mean_solves_its_equation(table):
     X, y = table
-    prior = prior_of(X, mean_rate=0.15)
+    prior = prior_of(X, mean_rate=0.3)
     state, _ = steps_without_noise(prior, X, y, count=30)
     expected = prior[1].latent_means[0] + KERNEL(X) @ ((y + 1) / 2 - expit(state.latent))
     np.testing.assert_allclose(state.latent, expected, atol=1e-6)

@@ -28,7 +28,8 @@ from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.streaming.binning import CellSums, Partition, cell_sums
 from cloakgp.design.streaming.duals import Duals, DualSums
-from cloakgp.design.streaming.rules import BallRule, RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import BallRule, Rule
 from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy, sums_of_rows
 from cloakgp.utils.arrays import Array

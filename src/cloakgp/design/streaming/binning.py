@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import KDTree
 
-from cloakgp.design.streaming.rules import Columns, RowModel
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Columns
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.clusters import cluster_rows, membership_of
 from cloakgp.utils.passes import Chunk, Passes

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
-from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Rule
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.clusters import membership_of
 from cloakgp.utils.passes import Chunk, Passes

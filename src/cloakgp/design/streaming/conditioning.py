@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Rule
 from cloakgp.utils.arrays import Array
 
 

@@ -23,7 +23,8 @@ from typing import Generic, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Rule
 from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
 from cloakgp.design.streaming.together import lengths_of_rows
 from cloakgp.utils.arrays import Array

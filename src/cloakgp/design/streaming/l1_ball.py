@@ -39,7 +39,8 @@ from cloakgp.design.streaming.bayes import (
     main_query_directions,
 )
 from cloakgp.design.streaming.binning import Partition
-from cloakgp.design.streaming.rules import PartitionRule, RowModel
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy, sums_of_rows
 from cloakgp.design.weak_duality import positive

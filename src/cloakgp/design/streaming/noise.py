@@ -26,7 +26,8 @@ from cloakgp.design.objectives import Iterate
 from cloakgp.design.screening import may_carry_weight
 from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.design.strategy import Certificate, warn_if_short
-from cloakgp.design.streaming.rules import LinearRule, RowModel
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import LinearRule
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import DEFAULT_GAP, CriterionName
 from cloakgp.utils.passes import Chunk, Passes

@@ -56,10 +56,10 @@ class RememberedRows:
         size = sum(each.nbytes for each in about)
         if self._bytes + size > MOST_BYTES:
             return
-        for block in _blocks(len(X)):
+        for block in row_blocks(len(X)):
             # Copies: the parts of an array would hold all of it.
             parts = tuple(each[block].copy() for each in about)
-            if self._kept.setdefault(_digest(X[block]), parts) is parts:
+            if self._kept.setdefault(digest_of_rows(X[block]), parts) is parts:
                 self._bytes += sum(each.nbytes for each in parts)
 
     def of(self, X: Array) -> tuple[NDArray[Any], ...] | None:
@@ -73,8 +73,8 @@ class RememberedRows:
         if not self._kept:
             return None
         found = []
-        for block in _blocks(len(X)):
-            kept = self._kept.get(_digest(X[block]))
+        for block in row_blocks(len(X)):
+            kept = self._kept.get(digest_of_rows(X[block]))
             if kept is None:
                 return None
             found.append(kept)
@@ -151,9 +151,11 @@ class RememberedColumns:
         self._signed.forget()
 
 
-def _blocks(rows: int) -> Iterator[slice]:
+def row_blocks(rows: int) -> Iterator[slice]:
+    """Return which rows go together, of so many."""
     return (slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS))
 
 
-def _digest(X: Array) -> bytes:
+def digest_of_rows(X: Array) -> bytes:
+    """Return a digest by which rows are known again."""
     return hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=16).digest()

@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +23,6 @@ BLOCK_ROWS = 512
 TINY, HUGE = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
 # Relative error of a column's length at which the search for its multiplier stops.
 LENGTH_TOLERANCE = 1e-10
-
 
 Columns = Array | sparse.csr_array
 """What is asked of rows, shape (k, n): dense, or of few entries that are not zero."""
@@ -49,13 +47,6 @@ def weigh_rows(columns: Columns, weights: Array) -> Columns:
         return columns * weights
     entries = columns.data * weights[columns.indices]
     return sparse.csr_array((entries, columns.indices, columns.indptr), shape=columns.shape)
-
-
-class RowModel(Protocol):
-    """The interface of a sparse model for designs."""
-
-    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
-        """Return V, shape (M, n), and λ, shape (n,): rows have covariance VᵀV + diag(λ)."""
 
 
 @dataclass(frozen=True, eq=False)

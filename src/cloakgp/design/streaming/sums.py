@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from cloakgp.design.streaming.rules import Columns, RowModel, Rule, weigh_rows
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Columns, Rule, weigh_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 

@@ -32,15 +32,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy.entries import as_column, read_labels
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, check_writable
 
 ClassLabel = bool | int | float | str
 
@@ -79,7 +79,8 @@ class Classes(Question):
         Raises
         ------
         ValueError
-            Unless they are at least two different numbers, strings or truth values.
+            Unless they are at least two different numbers, strings or truth values, and can be
+            written.
         """
         advice = "give classes=[...], every label that can occur, known without the data"
         if isinstance(classes, cls):
@@ -96,6 +97,7 @@ class Classes(Question):
             raise ValueError(f"classes must be numbers, strings or truth values: {advice}")
         if any(isinstance(one, float) and not math.isfinite(one) for one in labels):
             raise ValueError(f"classes must be finite: {advice}")
+        check_writable(labels)
         if len(set(labels)) < len(labels):
             raise ValueError(f"a class is declared twice: {advice}")
         if len(labels) < 2:
@@ -104,12 +106,45 @@ class Classes(Question):
             )
         return cls(labels=labels)
 
+    @classmethod
+    def ordered(cls, classes: object) -> Classes:
+        """Return valid classes sorted, unless they are `Classes`, which keep their order.
+
+        Parameters
+        ----------
+        classes : Classes or sequence of labels
+
+        Raises
+        ------
+        ValueError
+            As `checked`.
+
+        Examples
+        --------
+        >>> Classes.ordered(["well", "ill"]).labels
+        ('ill', 'well')
+        """
+        declared = cls.checked(classes)
+        return declared if isinstance(classes, cls) else cls(labels=declared.in_order())
+
     def in_order(self) -> tuple[ClassLabel, ...]:
         """Return the labels sorted, or as declared where they have no order."""
         try:
             return tuple(sorted(self.labels))
         except TypeError:
             return self.labels
+
+    def as_array(self) -> NDArray[Any]:
+        """Return the labels as an array: of their own type if they share one, else of objects.
+
+        Examples
+        --------
+        >>> Classes((1, "a")).as_array()
+        array([1, 'a'], dtype=object)
+        """
+        array = np.array(self.labels)
+        kept = array.tolist()
+        return array if kept == list(self.labels) else np.array(self.labels, dtype=object)
 
     @property
     def channels(self) -> int:

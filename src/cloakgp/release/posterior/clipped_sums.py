@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
+from cloakgp.design.streaming.row_model import RememberedFeatures
 from cloakgp.design.streaming.sums import (
     AskedOfCells,
     ClippedSums,
@@ -58,6 +59,7 @@ def sum_stage(
     known: Sequence[Measurement],
     table: int,
     what: str = "summing questions",
+    remembered: RememberedFeatures | None = None,
 ) -> tuple[StrategySums, ...]:
     """Sum the columns of a stage under several priors, in one pass.
 
@@ -76,6 +78,8 @@ def sum_stage(
         The number of the table.
     what : str
         Shown to whoever waits.
+    remembered : RememberedFeatures, optional
+        Of the same rows in other passes.
 
     Returns
     -------
@@ -88,10 +92,15 @@ def sum_stage(
             columns=columns,
             earlier=tuple(stage.columns for stage in before),
             priors=tuple(priors),
+            remembered=remembered,
         )
         return passes.over_inputs(asking, what=what).parts
     stages = RowStages.given(
-        priors, known, table=table, last=RowStage(columns=columns, bands=bands, scale=1.0)
+        priors,
+        known,
+        table=table,
+        last=RowStage(columns=columns, bands=bands, scale=1.0),
+        remembered=remembered,
     )
     return passes.over_inputs(_Summing(stages=stages), what=what).parts
 
@@ -266,6 +275,7 @@ def restate(
         In the order in which they were made.
     """
     done: list[Measurement] = []
+    remembered = RememberedFeatures(max((one.strategy.n_rows for one in measurements), default=0))
     for number, one in enumerate(measurements, start=1):
         strategy = one.strategy
         assert isinstance(strategy, StreamedStrategy)
@@ -282,6 +292,7 @@ def restate(
                 known=done,
                 table=strategy.table,
                 what=f"summing what was learned ({number} of {len(measurements)})",
+                remembered=remembered,
             )
             added = tuple(as_kept(*each) for each in zip(priors, found, strict=True))
         done.append(replace(one, strategy=replace(strategy, sums=(*strategy.sums, *added))))
@@ -357,13 +368,15 @@ class _AskingOutputs:
     columns: RuleColumns
     earlier: tuple[RuleColumns, ...]
     priors: tuple[SparsePrior, ...]
+    remembered: RememberedFeatures | None
 
     def __call__(self, chunk: Chunk) -> _Several:
         asked = self.columns.summable_columns(chunk.X)
         earlier = [one.summable_columns(chunk.X) for one in self.earlier]
         parts: list[StrategySums] = []
         products: list[Array] = []
-        for place, (features, noise) in enumerate(features_under(self.priors, chunk.X)):
+        under = features_under(self.priors, chunk.X, remembered=self.remembered)
+        for place, (features, noise) in enumerate(under):
             prior, last = self.priors[place], self.priors[place - 1]
             if place and same_features(prior, last):
                 products = products or [

@@ -28,7 +28,8 @@ from scipy import linalg
 
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
-from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.design.streaming.row_model import RowModel
+from cloakgp.design.streaming.rules import Rule
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.privacy.answers import Answers

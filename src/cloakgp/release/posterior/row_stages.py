@@ -22,6 +22,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.design.streaming.remembering import BLOCK_ROWS
+from cloakgp.design.streaming.row_model import RememberedFeatures
 from cloakgp.design.streaming.rules import Columns, weigh_rows
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Linearisation
@@ -202,11 +203,14 @@ class RowStages:
     priors : tuple of SparsePrior
     knowledge : tuple of tuples of RowKnowledge or None
         For each prior, what was known before each stage; None where that does not matter.
+    remembered : RememberedFeatures or None
+        Of rows that are gone through again under these priors.
     """
 
     stages: tuple[RowStage, ...]
     priors: tuple[SparsePrior, ...]
     knowledge: tuple[tuple[RowKnowledge | None, ...], ...]
+    remembered: RememberedFeatures | None = None
 
     @classmethod
     def given(
@@ -216,6 +220,7 @@ class RowStages:
         *,
         table: int,
         last: RowStage | None = None,
+        remembered: RememberedFeatures | None = None,
     ) -> Self:
         """Return the stages that a table went through, and one that is to come, if any.
 
@@ -226,6 +231,7 @@ class RowStages:
             All that was answered before, as it came in; of the table with sums under each prior.
         table : int
         last : RowStage, optional
+        remembered : RememberedFeatures, optional
         """
         before = [(place, one) for place, one in enumerate(known) if is_stage_of(one, table)]
         stages = [RowStage.of(one) for _, one in before]
@@ -242,6 +248,7 @@ class RowStages:
                 )
                 for prior in priors
             ),
+            remembered=remembered,
         )
 
     def over(self, X: Array) -> Iterator[tuple[Array, Array, list[AskedOfRows]]]:
@@ -256,7 +263,7 @@ class RowStages:
             None if stage.bands is None else stage.bands.of_rows(X, remember=True)
             for stage in self.stages
         ]
-        known_of_rows = features_under(self.priors, X)
+        known_of_rows = features_under(self.priors, X, remembered=self.remembered)
         for (features, noise), knowledge in zip(known_of_rows, self.knowledge, strict=True):
             asked: list[AskedOfRows] = []
             for stage, column, band, known in zip(
@@ -282,7 +289,9 @@ class RowStages:
             yield features, noise, asked
 
 
-def features_under(priors: Sequence[SparsePrior], X: Array) -> Iterator[tuple[Array, Array]]:
+def features_under(
+    priors: Sequence[SparsePrior], X: Array, *, remembered: RememberedFeatures | None = None
+) -> Iterator[tuple[Array, Array]]:
     """Return features and noise of some rows under each prior; of those alike, computed once.
 
     Parameters
@@ -290,6 +299,8 @@ def features_under(priors: Sequence[SparsePrior], X: Array) -> Iterator[tuple[Ar
     priors : sequence of SparsePrior
         Those alike next to each other.
     X : array of shape (n, D), or with the sizes of groups
+    remembered : RememberedFeatures, optional
+        Of the same rows in other passes.
     """
     seen: tuple[SparsePrior, Array, Array] | None = None
     for prior in priors:
@@ -297,7 +308,11 @@ def features_under(priors: Sequence[SparsePrior], X: Array) -> Iterator[tuple[Ar
             features = seen[1]
             noise = seen[2] + (prior.noise_variance - seen[0].noise_variance)
         else:
-            features, noise = prior.features_and_noise(X[:, : prior.inducing.shape[1]])
+            inputs = X[:, : prior.inducing.shape[1]]
+            if remembered is None:
+                features, noise = prior.features_and_noise(inputs)
+            else:
+                features, noise = remembered.features_and_noise(prior, inputs)
         seen = prior, features, noise
         yield features, noise
 
