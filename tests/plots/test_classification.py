@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cloakgp import DPGPClassifier, Release
 from cloakgp.plots import ClassificationDisplay, PredictionDisplay
+from cloakgp.plots.classification import look_of
 from cloakgp.plots.figures import figure_bytes
+from cloakgp.plots.themes import DARK, LIGHT
 from cloakgp.release.posterior.intervals import probability_limits
 
 
@@ -139,6 +142,38 @@ def test_small_pictures_name_the_classes():
     [figure] = ClassificationDisplay.of(_release(width=1, classes=3), apart=True).draw_apart()
     legend = figure.axes[0].get_legend()
     assert [text.get_text() for text in legend.get_texts()][:3] == ["0", "1", "2"]
+
+
+def drawn_lines(axes, names):
+    return [line for line in axes.get_lines() if line.get_label() in names]
+
+
+def test_thirty_classes_are_told_apart_by_colour_and_dashes_and_categories_by_marks():
+    for theme in (LIGHT, DARK):
+        pairs = [look_of(theme, place) for place in range(36)]
+        assert len({(each.colour, each.dashes) for each in pairs}) == 36
+        assert len({(each.colour, each.marker) for each in pairs}) == 36
+        # The first differ in both: some people tell no colours apart.
+        assert len({each.dashes for each in pairs[:6]}) == len({each.marker for each in pairs[:6]})
+        assert len({each.colour for each in pairs[:6]}) == 6
+
+
+def test_lines_and_marks_of_many_classes_differ_and_the_legend_shows_both():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"age": rng.uniform(0, 50, 60), "job": rng.choice(["cook", "clerk"], 60)})
+    names = [str(number) for number in range(10)]
+    y = np.array(names)[(X["age"].to_numpy() // 5).astype(int)]
+    model = DPGPClassifier(classes=names, epsilon=2.0, learn=None, inducing=6)
+    figure = plot_classes(model.fit(X, y).release_)
+    curves, marks = (drawn_lines(axes, names) for axes in figure.axes)
+    assert (
+        len({(line.get_color(), line.get_linestyle(), str(line._dash_pattern)) for line in curves})
+        == 10
+    )
+    assert len({(line.get_color(), line.get_marker()) for line in marks}) == 10
+    shown = figure.legends[0].get_lines()[:10]
+    assert [line.get_marker() for line in shown] == [line.get_marker() for line in marks]
+    assert [line.get_linestyle() for line in shown] == [line.get_linestyle() for line in curves]
 
 
 def test_numbers_have_another_display(plane):

@@ -95,5 +95,5 @@ def test_it_is_found_by_its_kind(calibrated):
 
 def test_classes_have_none():
     model = DPGPClassifier(classes=[0, 1], learn=None, **BUDGET).fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(TypeError, match="classes have probabilities"):
+    with pytest.raises(ValueError, match="classes have probabilities"):
         FanDisplay.of(model.release_)

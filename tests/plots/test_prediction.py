@@ -151,6 +151,8 @@ def test_axes_and_styles_are_those_that_are_given():
 
 
 def test_without_axes_pyplot_has_the_figure():
+    # Others may have left theirs.
+    plt.close("all")
     model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, learn=None, stages=None)
     model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     with plt.style.context("dark_background"):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,7 +106,8 @@ def test_weights_shift_the_noise():
         ({"C": [1.0, 2.0]}, "two dimensions"),
         ({"C": np.zeros((0, 2))}, "at least one row"),
         ({"C": [[1.0]], "y": [1.0]}, "1 sample"),
-        ({"y": [1.0, 2.0, 3.0]}, "must agree"),
+        ({"C": np.array([[1.0, 1j]])}, "C has complex numbers"),
+        ({"y": [1.0, 2.0, 3.0]}, "C has 2 columns and y has 3 entries: they must agree"),
         ({"epsilon": -1}, "epsilon"),
         ({"delta": 0, "noise": "gaussian"}, "delta"),
         ({"delta": -1.0}, "delta"),
@@ -121,6 +123,17 @@ def test_bad_input(change, complaint):
     arguments = {"C": [[1.0, 2.0]], "y": [0.0, 1.0], **BUDGET} | change
     with pytest.raises(ValueError, match=complaint):
         cloak(arguments.pop("C"), arguments.pop("y"), **arguments)
+
+
+def test_outputs_in_another_order_than_columns_are_refused():
+    people = ["ann", "bob", "cy"]
+    C, y = pd.DataFrame(np.eye(3), columns=people), pd.Series([0.0, 0.5, 1.0], index=people)
+    with pytest.raises(ValueError, match=r"columns of C and rows of y .* in another order") as told:
+        cloak(C, y[::-1], **BUDGET)
+    assert "ann" not in str(told.value)
+    # Other labels, or none, say nothing of the order.
+    for outputs in (y, y[::-1].to_numpy(), y[::-1].reset_index(drop=True)):
+        assert cloak(C, outputs, **BUDGET).values.shape == (3,)
 
 
 def test_seeded_noise_is_admitted():

@@ -113,6 +113,19 @@ def test_persons_in_two_disjoint_sets_are_counted_and_not_named():
     assert "eve" not in str(caught.value)
 
 
+def test_ids_that_are_text_in_one_table_and_numbers_in_another_are_refused():
+    """Of the cells 001 and 002 one reader makes 1 and 2: these are no others."""
+    rows, how = {0: 2, 1: 2}, {"groups": {}, "apart": [[0], [1]]}
+    with pytest.raises(ValueError, match="whole numbers in table 1 and text in table 2"):
+        compare_ids([[1, 2], ["002", "A7"]], rows=rows, **how)
+    with pytest.raises(ValueError, match="whole numbers in table 2 and text in table 1"):
+        compare_ids([iter(["01", "02"]), np.array([3, 4])], rows=rows, **how)
+    # Text that is written as whole numbers are, is compared with them.
+    assert compare_ids([[1, 2], ["3", "4"]], rows=rows, **how) == ((0,), (1,))
+    with pytest.raises(ValueError, match="1 people are in two tables"):
+        compare_ids([[1, 2], ["2", "4"]], rows=rows, **how)
+
+
 @given(
     spent=st.lists(st.tuples(st.integers(0, 3), st.floats(0.1, 2.0)), min_size=1, max_size=6),
     family=st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=2, max_size=3),

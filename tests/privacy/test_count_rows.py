@@ -172,7 +172,7 @@ def published_with(release):
 def test_the_search_and_all_stages_together_spend_what_the_release_states(groups, stages):
     release, _, together = furthest(
         searching(groups=groups, stages=stages),
-        np.full(6, LIMITS[0]),
+        np.full(6, LIMITS[0] + 1e-6),
         values=lambda row: [*LIMITS, *((1e300, -0.37) if row == 0 else ())],
         together=None if groups is None else [[0, 1], [2], [5]],
         public=published_with,
@@ -201,7 +201,7 @@ def test_all_of_a_pure_budget_is_spent():
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_a_first_stage_that_asks_nothing_counts_as_spent(streamed, law):
     """Counts decided that nothing is asked: what is claimed must not depend on answers."""
-    X, y, delta = np.linspace(0.1, 4.4, 6)[:, None], np.full(6, -40.0), 1e-4
+    X, y, delta = np.linspace(0.1, 4.4, 6)[:, None], np.full(6, LIMITS[0] + 1e-6), 1e-4
     model = DPGPRegressor(
         bounds=LIMITS,
         epsilon=300.0,

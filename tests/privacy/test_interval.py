@@ -223,7 +223,10 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(others
     # However few rows there are, it is asked by strata who lies outside.
     monkeypatch.setattr(strata_module, "COARSEST", 1.0)
     release, alone, together = furthest(
-        searching(**others), np.full(6, LIMITS[0]), values=ends_of(LIMITS), public=published_with
+        searching(**others),
+        np.full(6, LIMITS[0] + 1e-6),
+        values=ends_of(LIMITS),
+        public=published_with,
     )
     kinds = [type(one.question) for one in release.measurements]
     rounds = kinds.count(CountQuestion)
@@ -249,7 +252,7 @@ def test_groups_are_protected_in_search_and_stages():
     groups = list("aabcde")
     release, _, together = furthest(
         searching(groups=groups, epsilon=900.0),
-        np.full(6, LIMITS[0]),
+        np.full(6, LIMITS[0] + 1e-6),
         values=lambda _: [*LIMITS, 1.0],
         together=[[0, 1], [2], [5]],
         public=published_with,
@@ -269,7 +272,7 @@ def test_nothing_that_is_published_holds_an_output():
 
 def attacked():
     return furthest(
-        searching(), np.full(6, LIMITS[0]), values=ends_of(LIMITS), public=published_with
+        searching(), np.full(6, LIMITS[0] + 1e-6), values=ends_of(LIMITS), public=published_with
     )
 
 

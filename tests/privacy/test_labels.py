@@ -147,7 +147,7 @@ def test_no_neighbour_of_a_whole_fit_spends_more(name, count):
 
 # --- an empirical audit ---
 
-DRAWS = 12_000
+DRAWS = 24_000
 AUDITED = np.array([[0.6, 0.3, -0.2], [-0.8, 0.1, 0.9]])
 WORST_ROW = int(np.square(AUDITED).sum(axis=0).argmax())
 
@@ -198,14 +198,15 @@ def audited_delta(*, count, epsilon, delta, noise_share):
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_attack_attains_the_claimed_delta_and_no_more(count):
     attained, error = audited_delta(count=count, epsilon=1.0, delta=0.05, noise_share=1.0)
-    # Five standard errors: a false alarm in a million runs.
-    assert abs(attained - 0.05) <= 5 * error
+    # Six standard errors: a false alarm in hundreds of millions of runs.
+    assert abs(attained - 0.05) <= 6 * error
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_audit_notices_a_quarter_less_noise(count):
     attained, error = audited_delta(count=count, epsilon=1.0, delta=0.05, noise_share=0.75)
-    assert attained > 0.05 + 5 * error
+    # It is expected some thirteen above.
+    assert attained > 0.05 + 6 * error
 
 
 # --- encodings and answers ---
@@ -352,6 +353,7 @@ BAD_CLASSES = {
     "a table": (np.eye(2), "classes must be a list of labels"),
     "bytes": ([b"a", b"b"], "must be numbers, strings or truth values"),
     "dates": (np.array(["2020-01-01", "2020-01-02"], "M8[D]"), "must be numbers, strings"),
+    "half of a character": (["a\ud800", "b"], r"'a\\ud800' has half of a character in it"),
     "complex": ([1j, 2j], "must be numbers, strings or truth values"),
 }
 

@@ -21,11 +21,19 @@ from cloakgp import DPGPRegressor
 from cloakgp.columns import infer_schema
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.raw import RawRows
-from cloakgp.data.tables import read_people, read_public
+from cloakgp.data.tables import read_people, read_person_ids, read_public
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.groups import checked_groups
-from cloakgp.privacy.person_ids import person_id, person_ids
+from cloakgp.privacy.person_ids import (
+    DIGITS,
+    TEXT,
+    WHOLE,
+    PersonIds,
+    one_kind,
+    person_id,
+    person_ids,
+)
 from cloakgp.utils.passes import group_number
 
 BLANKS = ["", " ", "\t", "\u00a0", "\u2003", "\n "]
@@ -289,3 +297,66 @@ def test_ids_of_typed_files(tmp_path, write, name, ids, found):
     schema = infer_schema(read_public(tmp_path / name, names=["x"]), ["x"])
     people = read_people(tmp_path / name, raw=RawRows(schema=schema), output="y", groups="who")
     assert people.groups == found
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [
+        ([1, 20, -3, 0], WHOLE),
+        (["1", " 20", "-3", "0"], DIGITS),
+        (["1", "020"], TEXT),
+        (["1", "+2"], TEXT),
+        (["1", "-0"], TEXT),
+        (["1", "1_0"], TEXT),
+        (["1", "\u0662"], TEXT),
+        (["1", "A7"], TEXT),
+        ([], ""),
+    ],
+)
+def test_ids_know_what_they_were_made_of(ids, kind):
+    made = PersonIds.of(ids, rows=len(ids))
+    assert (list(made), made.kind) == (list(person_ids(ids, rows=len(ids))), kind)
+    assert PersonIds.of(made, rows=len(ids)).kind == kind
+
+
+@given(
+    numbers=st.sets(st.integers(0, 40), min_size=1),
+    others=st.sets(st.integers(0, 40), min_size=1),
+    width=st.sampled_from([0, 2, 3]),
+    letter=st.booleans(),
+)
+def test_whoever_is_read_in_two_ways_is_one_person_or_refused(numbers, others, width, letter):
+    """Two tables of one spelling, as pandas reads them: as numbers, or as text with a letter."""
+    first = [f"{number:0{width}d}" for number in sorted(numbers)]
+    second = [f"{number:0{width}d}" for number in sorted(others)] + ["A7"] * letter
+    read = [
+        PersonIds.of(list(map(int, ids)) if all(map(str.isdigit, ids)) else ids, rows=len(ids))
+        for ids in (first, second)
+    ]
+    try:
+        one_kind({"first": read[0].kind, "second": read[1].kind})
+    except ValueError:
+        assert letter
+        return
+    assert len(set(read[0]) & set(read[1])) == len(set(first) & set(second))
+
+
+def test_the_kind_of_all_tables_is_that_of_any_that_tells():
+    assert one_kind({"a": DIGITS, "b": ""}) == DIGITS
+    assert one_kind({"a": DIGITS, "b": WHOLE, "c": DIGITS}) == WHOLE
+    assert one_kind({"a": DIGITS, "b": TEXT}) == TEXT
+    with pytest.raises(ValueError, match=r"whole numbers in c and text in b.* text in all tables"):
+        one_kind({"a": DIGITS, "b": TEXT, "c": WHOLE})
+
+
+def test_ids_of_files_know_what_they_were(tmp_path):
+    for number, (ids, kind) in enumerate(
+        (([1, 2], WHOLE), (["1", "2"], DIGITS), (["01", "2"], TEXT))
+    ):
+        for write, ending in ((columns, "parquet"), (database, "sqlite"), (sheet, "xlsx")):
+            path = tmp_path / f"{number}.{ending}"
+            write(path, ids)
+            assert read_person_ids(path, name="who").kind == kind
+            schema = infer_schema(read_public(path, names=["x"]), ["x"])
+            raw = RawRows(schema=schema, missing_output="drop")
+            assert read_people(path, raw=raw, output="y", groups="who").groups.kind == kind

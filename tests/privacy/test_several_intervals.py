@@ -174,7 +174,8 @@ def published_with(release):
 
 
 def lowest(people):
-    return np.resize([PAIRS[0][0], PAIRS[1][0]], 2 * len(people))
+    # At the very ends they would have a value in common, around which no interval is looked for.
+    return np.resize([lo + 1e-9 * (hi - lo) for lo, hi in PAIRS], 2 * len(people))
 
 
 def ends(entry):

@@ -276,20 +276,20 @@ def audited_delta(*, noise_share, neighbours, draws, epsilon=1.0, delta=0.05):
 @pytest.mark.parametrize("draws", [2_000, pytest.param(30_000, marks=pytest.mark.slow)])
 def test_the_attack_attains_no_more_than_the_claim(neighbours, draws):
     attained, error = audited_delta(noise_share=1.0, neighbours=neighbours, draws=draws)
-    # Five standard errors: a false alarm in a million runs.
-    assert attained <= 0.05 + 5 * error
+    # Six standard errors: a false alarm in hundreds of millions of runs.
+    assert attained <= 0.05 + 6 * error
     # The worst pair of inputs in the box comes near the bound over all features.
-    assert attained >= 0.04 - 5 * error
+    assert attained >= 0.04 - 6 * error
 
 
 @pytest.mark.parametrize(
     ("noise_share", "draws"),
-    [(0.5, 2_000), pytest.param(0.8, 30_000, marks=pytest.mark.slow)],
+    [(0.5, 4_000), pytest.param(0.8, 30_000, marks=pytest.mark.slow)],
 )
 def test_the_audit_notices_too_little_noise(noise_share, draws):
     """Mutation: noise that is short exceeds the claim."""
     attained, error = audited_delta(noise_share=noise_share, neighbours="replace", draws=draws)
-    assert attained > 0.05 + 5 * error
+    assert attained > 0.05 + 6 * error
 
 
 # --- what is published ---

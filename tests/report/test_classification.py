@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPClassifier, Release
 from cloakgp.report.columns import class_names
@@ -66,11 +67,20 @@ def test_figures_are_those_of_the_release(two):
     assert f"{surest.min():.2f} to {surest.max():.2f}" in facts["decided"]
 
 
+def test_success_stands_beside_that_of_the_same_class_for_everybody():
+    """By the probabilities of the release at its own query points, and by nothing else."""
+    release = _release(classes=("a", "b", "c"), epsilon=8.0)
+    mean = release.predict_proba(release.measurements[0].strategy.X_query).mean(axis=0)
+    told = _facts(release)["typical success"]
+    assert f"naming {'abc'[mean.argmax()]} for everybody, for {100 * mean.max():.0f} %" in told
+
+
 @pytest.mark.parametrize(
     ("classes", "rates"), [(("no", "yes"), (0.8, 0.2)), (("a", "b", "c"), (0.5, 0.3, 0.2))]
 )
 def test_declared_rates_are_told_as_declared(classes, rates):
-    release = _release(classes=classes, class_rates=rates, learn=None)
+    kernel = ConstantKernel(4.0) * RBF(20.0)
+    release = _release(classes=classes, class_rates=rates, learn=None, kernel=kernel)
     assert facts_rates(release) == [
         f"{name} = {r:.2g}" for name, r in zip(classes, rates, strict=True)
     ]
@@ -78,6 +88,46 @@ def test_declared_rates_are_told_as_declared(classes, rates):
     np.testing.assert_allclose(
         release.likelihood.prior_rates(release.prior, release.known_inputs), rates, atol=5e-3
     )
+
+
+def test_declared_rates_are_kept_and_told_where_a_kernel_is_learned(monkeypatch):
+    monkeypatch.setattr("cloakgp.release.hyperparameters.quadrature.EVIDENCE", 0.0)
+    kernel = ConstantKernel(4.0) * RBF(20.0)
+    release = _release(epsilon=8.0, class_rates=(0.9, 0.1), kernel=kernel)
+    facts = _facts(release)
+    assert facts["class rates"].startswith("no = 0.9, yes = 0.1: before any answer, on average")
+    assert facts["learned"].startswith("the kernel's values were fitted")
+    far = release.predict_proba(1e6 * np.ones((1, release.known_inputs.shape[1])))
+    np.testing.assert_allclose(far, [[0.9, 0.1]], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("classes", "rates", "atol"),
+    [(("no", "yes"), (0.95, 0.05), 1e-6), (("a", "b", "c"), (0.9, 0.08, 0.02), 0.01)],
+)
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+def test_declared_rates_are_kept_by_the_default_where_rows_lie_far_apart(
+    classes, rates, atol, link, monkeypatch
+):
+    """The linear part gives rows variances that differ: rates hold on average over them."""
+    monkeypatch.setattr("cloakgp.release.hyperparameters.quadrature.EVIDENCE", 0.0)
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(60, 2)), [[60, 60], [70, 0], [0, 90]]])
+    y = np.array(classes)[(X[:, 0] > 0).astype(int)]
+    release = (
+        DPGPClassifier(classes=classes, class_rates=rates, epsilon=20.0, link=link)
+        .fit(X, y)
+        .release_
+    )
+    assert str(release.fitted_prior.kernel) != str(release.prior.kernel)
+    for prior, likelihood in (
+        (release.prior, release.likelihood),
+        (release.fitted.prior, release.fitted.likelihood),
+    ):
+        found = likelihood.prior_rates(prior, release.known_inputs)
+        np.testing.assert_allclose(found, rates, atol=atol)
+    assert _facts(release)["learned"].startswith("the kernel's values were fitted")
 
 
 def facts_rates(release: Release) -> list[str]:

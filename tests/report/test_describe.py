@@ -189,6 +189,10 @@ def test_numerals_at_their_ends():
     assert odds_factor(0.0) == "1"
     assert odds_factor(5000.0) == "10^2172"
     assert one_in(0.001) == " (1 in 1,000)"
+    # Numbers without full precision, as a tiny δ may be.
+    for least in (5e-324, 1e-310):
+        assert ceiling(least, digits=4) == "2.226e-308"
+        assert one_in(least) == ""
 
 
 def test_learning_that_changed_nothing_says_so():

@@ -1,53 +1,26 @@
-"""Bounds on guesses and tests hold against the best attacker, found by going through them all."""
+"""What is said of a guarantee is so."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from cloakgp import DPGPRegressor, Guarantee, Release, refine
+from cloakgp import DPGPClassifierPrivateInputs, DPGPRegressor, Guarantee, Release, refine
 from cloakgp.fitting.visit_plan import plan_visit
 from cloakgp.plots import GuaranteeDisplay
 from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.guesses import right_guess
 from cloakgp.report.describe import describe
-from cloakgp.report.guarantee import guarantee_facts, power_of_tests, right_guess
+from cloakgp.report.guarantee import guarantee_facts
 from cloakgp.report.summary import summarise
 from cloakgp.utils.formatting import percent
 
-EPSILON, LAPLACE = 0.7, "laplace"
-# Randomised response with e^ε to 1, which is the worst that ε allows.
-LAW = np.array([np.exp(EPSILON), 1.0]) / (1 + np.exp(EPSILON))
-
-
-class Response(Guarantee):
-    """The exact curve of randomised response."""
-
-    def delta_at(self, epsilon):
-        return float(np.maximum(LAW - np.exp(epsilon) * LAW[::-1], 0).sum())
-
-
-WORST = Response(epsilon=EPSILON, delta=0.0, mu=0.0, laplace=(EPSILON,))
-
-
-@pytest.mark.parametrize("belief", [0.0, 0.05, 0.2, 0.4, 0.5, 0.8, 1.0])
-def test_guesses_are_those_of_the_best_of_all_answers(belief):
-    best = np.maximum(belief * LAW, (1 - belief) * LAW[::-1]).sum()
-    assert right_guess(WORST, belief=belief) == pytest.approx(best)
-
-
-def test_no_test_finds_more():
-    for accused in ([], [0], [1], [0, 1]):
-        alarms, power = LAW[::-1][accused].sum(), LAW[accused].sum()
-        assert power <= power_of_tests(WORST, false_alarms=float(alarms)) + 1e-12
-
-
-def test_of_a_budget_that_protects_nobody_no_bound_is_told():
-    """Where e^ε is no number any more."""
-    guarantee = Guarantee(epsilon=1000.0, delta=0.0, mu=0.0, laplace=(1000.0,))
-    assert power_of_tests(guarantee, false_alarms=0.05) == pytest.approx(1.0)
+LAPLACE = "laplace"
 
 
 def test_the_readme_says_what_is_guessed_under_either_noise():
@@ -115,6 +88,87 @@ def test_parts_of_a_guarantee_are_told_rounded_up():
         for said, part in zip(told, parts, strict=True)
     )
     assert "each rounded up" in facts["composition"]
+
+
+def test_deltas_are_told_rounded_up():
+    delta = 1.00004e-6
+    part = Guarantee(epsilon=1.0, delta=delta, mu=1 / exact_noise_multiplier(1.0, delta))
+    facts = {each.label: each.text for each in guarantee_facts(part, output="y", parts=[part] * 2)}
+    pairs = re.findall(r"\(1, ([\d.e-]+)\)", facts["composition"] + facts["guarantee"])
+    pairs += re.findall(r"δ = ([\d.e-]+) \(", facts["in words"])
+    pairs += re.findall(r">([\d.]+e-06)<", part._repr_html_())
+    assert len(pairs) == 5
+    assert all(delta <= float(told) <= delta * 1.001 for told in pairs)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_what_is_compared_is_what_the_neighbours_are(neighbours):
+    model = DPGPClassifierPrivateInputs(
+        input_bounds=[(0, 1)],
+        classes=["no", "yes"],
+        epsilon=1.0,
+        delta=1e-3,
+        neighbours=neighbours,
+    )
+    X = np.linspace(0, 1, 40)[:, None]
+    release = model.fit(X, np.where(X[:, 0] > 0.5, "yes", "no")).release_
+    facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
+    plan = dict(model.plan(40, n_inputs=1).facts())
+    present = neighbours == "add-remove"
+    ends = "in the table as that it is not"
+    assert (ends in facts["a guess"]) == (ends in plan["a guess"]) == present
+    assert ("with a person's row as without it" in facts["in words"]) == present
+    assert ("for one value of a person's row as for another" in facts["in words"]) == (not present)
+    assert ("two values" in facts["beliefs"]) == (not present)
+    # A row that goes and one that comes are two steps, each of μ.
+    assert ("two values" in facts) == present
+    twice = Guarantee(epsilon=1.0, delta=1e-3, mu=2 * release.guarantee.mu).epsilon_at(1e-3)
+    told = facts["two values" if present else "several rows"]
+    said = float(re.search(r"ε = ([\d.]+) at the same δ", told)[1])
+    assert twice <= said <= twice + 0.01
+
+
+def stopped_odds(mu, epsilon, *, visits):
+    """How often odds move by more than e^ε for an adversary who then asks no more.
+
+    Each visit adds N(m²/2, m²) to the logarithm of the likelihood ratio, with m² = μ²/visits: its
+    density within ±ε, on a grid of places (the trapezium rule).
+    """
+    places = np.linspace(-epsilon, epsilon, 1001)
+    weights = np.full(len(places), places[1] - places[0])
+    weights[[0, -1]] /= 2
+    m = mu / np.sqrt(visits)
+    density = norm.pdf(places, m**2 / 2, m)
+    steps = norm.pdf(places[:, None] - places[None, :], m**2 / 2, m)
+    for _ in range(visits - 1):
+        density = steps @ (weights * density)
+    return 1 - float(weights @ density)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (1.0, 1e-3), (0.2, 1e-3), (3.0, 1e-6)])
+def test_odds_of_who_stops_when_they_have_moved_are_told(epsilon, delta):
+    whole = Guarantee(epsilon=epsilon, delta=delta, mu=1 / exact_noise_multiplier(epsilon, delta))
+    part = replace(whole, mu=whole.mu / np.sqrt(20))
+    once, adaptive = (
+        float(re.search(r"probability ([\d.]+) % at most", facts["beliefs"])[1]) / 100
+        for facts in (
+            {fact.label: fact.text for fact in guarantee_facts(whole, output="y", parts=parts)}
+            for parts in ([whole], [part] * 20)
+        )
+    )
+    assert once == pytest.approx(stopped_odds(whole.mu, epsilon, visits=1), rel=0.01)
+    found = stopped_odds(whole.mu, epsilon, visits=20)
+    assert 1.2 * once < found < adaptive < 3 * found
+
+
+def test_odds_are_told_of_who_knows_all_others_and_only_where_that_says_much():
+    strong = Guarantee(epsilon=1.0, delta=1e-3, mu=1 / exact_noise_multiplier(1.0, 1e-3))
+    facts = {each.label: each.text for each in guarantee_facts(strong, output="y", parts=[strong])}
+    assert facts["beliefs"].startswith("for an attacker who knows everything but one person's y, ")
+    weak = Guarantee(epsilon=0.2, delta=1e-2, mu=1 / exact_noise_multiplier(0.2, 1e-2))
+    labels = [each.label for each in guarantee_facts(weak, output="y", parts=[weak, weak])]
+    assert "beliefs" not in labels
+    assert "a guess" in labels
 
 
 def test_guesses_of_several_visits_hold_however_prices_were_chosen():

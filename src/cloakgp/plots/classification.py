@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.plots.curves import Band, OverSlice, draw_curve, draw_line, finish_curve
+from cloakgp.plots.curves import (
+    Band,
+    OverSlice,
+    draw_curve,
+    draw_line,
+    finish_curve,
+    has_levels,
+)
 from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
@@ -54,7 +61,48 @@ MARKED_LEVELS = (0.25, 0.5, 0.75)
 OPEN_ANYWAY, OPEN_BY_NOISE = "....", "////"
 # On the map's colours, whatever the theme is.
 ON_MAP, HATCHES = "#22303c", "#5b6670"
-LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1)), (0, (1, 1)))
+LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 3)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+CLASS_WIDTH = 2.0
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one of several classes is drawn.
+
+    Attributes
+    ----------
+    colour : str
+    dashes : str or tuple
+        Line style, over numbers.
+    marker : str
+        Over levels.
+    """
+
+    colour: str
+    dashes: Any
+    marker: str
+
+
+def look_of(theme: Theme, place: int) -> Look:
+    """Return how the class of a place among those drawn is told from the others.
+
+    As many as there are pairs of a colour and a style differ, the first ones in both.
+
+    Examples
+    --------
+    >>> from cloakgp.plots.themes import LIGHT
+    >>> [look_of(LIGHT, place).marker for place in (0, 1, 6, 7)]
+    ['o', 's', 's', '^']
+    """
+    colours = theme.shades
+    # One further each time that the colours begin again.
+    style = place + place // len(colours)
+    return Look(
+        colours[place % len(colours)],
+        LINE_STYLES[style % len(LINE_STYLES)],
+        MARKERS[style % len(MARKERS)],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +317,7 @@ class ClassificationDisplay(ReleaseDisplay):
         if self.together:
             for axes, part in zip(panels, self.parts, strict=True):
                 self._draw_shares(axes, part, theme, styles)
-            handles = panels[0].get_legend_handles_labels()[0]
+            handles = self._class_marks(panels)
             marks = [] if self.release.private_inputs else [rug_mark(rows, theme=theme)]
             return [*handles, *marks]
         (part,) = self.parts
@@ -296,20 +344,37 @@ class ClassificationDisplay(ReleaseDisplay):
         axes.set_ylim(-0.07, 1.03)
         finish_curve(axes, part.piece, theme=theme, styles=styles)
 
+    def _class_marks(self, panels: Sequence[Axes]) -> list[Any]:
+        """Return the legend's entries of classes: the curve of each, and its mark of levels."""
+        lines: dict[bool, list[Any]] = {}
+        for axes, part in zip(panels, self.parts, strict=True):
+            lines.setdefault(has_levels(part.piece), axes.get_legend_handles_labels()[0])
+        if len(lines) == 1:
+            return next(iter(lines.values()))
+        both = []
+        for curve, mark in zip(lines[False], lines[True], strict=True):
+            entry = Line2D([], [])
+            entry.update_from(curve)
+            entry.set(label=curve.get_label(), marker=mark.get_marker())
+            both.append(entry)
+        return both
+
     def _draw_shares(
         self, axes: Axes, part: Probabilities, theme: Theme, styles: Mapping[str, Style]
     ) -> None:
         """Draw the probabilities of classes beside each other."""
         names = class_names(self.release)
         for place, number in enumerate(self.shown):
+            look = look_of(theme, place)
             draw_line(
                 axes,
                 part.piece,
                 part.predicted[:, number],
                 styles.get("line_kw"),
-                width=2.0,
-                dashes=LINE_STYLES[place % len(LINE_STYLES)],
-                color=theme.shades[place % len(theme.shades)],
+                width=CLASS_WIDTH,
+                dashes=look.dashes,
+                marker=look.marker,
+                color=look.colour,
                 label=shortened(names[number]),
             )
         mark_typical(axes, part.piece, theme=theme)

@@ -179,6 +179,7 @@ def draw_line(
     *,
     width: float = LINE_WIDTH,
     dashes: Any = "-",
+    marker: str = "o",
     **defaults: Any,
 ) -> None:
     """Draw values over one input: a curve, or of levels a mark each.
@@ -195,11 +196,16 @@ def draw_line(
         Of a curve.
     dashes : str or tuple
         Line style of a curve.
+    marker : str
+        Of levels.
     **defaults
         As ``style``, which overrides them.
     """
-    levels, curve = {"marker": "o", "linestyle": "none"}, {"linewidth": width, "linestyle": dashes}
-    mark = levels if _has_levels(piece) else curve
+    levels, curve = (
+        {"marker": marker, "linestyle": "none"},
+        {"linewidth": width, "linestyle": dashes},
+    )
+    mark = levels if has_levels(piece) else curve
     axes.plot(piece.grids[0], values, **styled(style, **defaults, **mark))
 
 
@@ -233,7 +239,7 @@ def draw_curve(
     """
     style = styles.get("line_kw")
     draw_line(axes, piece, middle, style, color=colour or theme.curve, zorder=2.5, label=label)
-    bars = {"width": BAR_WIDTH} if _has_levels(piece) else {}
+    bars = {"width": BAR_WIDTH} if has_levels(piece) else {}
     for band in bands:
         filling = styled(
             styles.get("band_kw"),
@@ -257,14 +263,15 @@ def finish_curve(axes: Axes, piece: Slice, *, theme: Theme, styles: Mapping[str,
     styles : mapping
         ``rows_kw``.
     """
-    if not _has_levels(piece):
+    if not has_levels(piece):
         axes.set_xlim(piece.grids[0][0], piece.grids[0][-1])
     label_inputs(axes, piece, theme=theme)
     draw_rug(axes, piece.varied[0].known, theme=theme, **dict(styles.get("rows_kw") or {}))
     tidy(axes, theme=theme)
 
 
-def _has_levels(piece: Slice) -> bool:
+def has_levels(piece: Slice) -> bool:
+    """Return whether a slice goes over levels, which have marks in the place of a curve."""
     return piece.varied[0].kind == "level"
 
 

@@ -104,13 +104,13 @@ class FanDisplay(QuantilesDisplay):
         Raises
         ------
         TypeError
-            If it is a release of another kind, or of classes.
+            If it is a release of another kind.
         ValueError
-            If an input is unknown, or inputs are boxes.
+            If it is one of classes, an input is unknown, or inputs are boxes.
         """
         pieces = slices_of(release, vary=vary, apart=True)
         if release.class_labels:
-            raise TypeError("quantiles are of numbers: classes have probabilities")
+            raise ValueError("quantiles are of numbers: classes have probabilities")
         return cls(release, tuple(Quantiles.over(release, each) for each in pieces), unit)
 
     @property

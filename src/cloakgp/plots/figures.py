@@ -35,6 +35,9 @@ DASHES = (0, (5, 4))
 MANY_ROWS = 400
 # Entries of a legend beside each other.
 LEGEND_ENTRIES_PER_INCH, ENTRIES_UNDER_AXES = 0.42, 3
+# Of lines in a legend, in letters: where curves are told apart by their dashes, these must show, on
+# either side of a mark, too. Lines that are thinner than a curve are told apart without.
+LINE_LENGTH, DASHED_LENGTH, CURVE_WIDTH = 2.0, 5.5, 1.5
 
 
 def new_figure(*, width: float, height: float) -> Figure:
@@ -250,6 +253,7 @@ def add_legend(
         "fontsize": 9,
         "labelcolor": theme.ink,
         "columnspacing": 1.4,
+        "handlelength": DASHED_LENGTH if any(map(_is_dashed_curve, handles)) else LINE_LENGTH,
     }
     if axes is None:
         legend = figure.legend(loc="outside lower center", **style)
@@ -257,3 +261,9 @@ def add_legend(
         legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), **style)
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def _is_dashed_curve(handle: Any) -> bool:
+    return (
+        isinstance(handle, Line2D) and handle.is_dashed() and handle.get_linewidth() > CURVE_WIDTH
+    )

@@ -13,8 +13,8 @@ from cloakgp.plots.figures import DASHES, tidy
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.guesses import right_guess
 from cloakgp.privacy.noise_choice import however_priced
-from cloakgp.report.guarantee import right_guess
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import ceiling, percent
@@ -34,7 +34,8 @@ POINTS, REACH, LEAST_DELTA = 61, 2.5, 1e-12
 class GuaranteeDisplay(Display):
     """A guarantee: δ over ε, and the share of right guesses of an attacker over their prior belief.
 
-    The attacker knows everything but which of two values one person has.
+    The attacker knows everything but which of two cases holds of one person: one of two values, or,
+    where a row's presence is protected, that it is there or not.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class GuaranteeDisplay(Display):
     epsilons, deltas : arrays of shape (n,)
         The ε–δ curve; δ is 0 where a guarantee needs none.
     beliefs, right : arrays of shape (n,)
-        Probabilities of one of both values before, and of a right guess at most.
+        Probabilities of one of both cases before, and of a right guess at most.
     seeded : bool
         Whether noise came from a fixed seed: nothing of it then holds.
 
@@ -52,7 +53,7 @@ class GuaranteeDisplay(Display):
     >>> display = GuaranteeDisplay.of(Guarantee(epsilon=1.0, delta=0.01, mu=0.5))
     >>> figure = display.draw()
     >>> [axes.get_xlabel() for axes in display.axes_]
-    ['ε', 'how likely the attacker held one of two values before']
+    ['ε', 'how likely the attacker held one of two cases before']
     """
 
     guarantee: Guarantee | MixedGuarantee
@@ -141,7 +142,9 @@ class GuaranteeDisplay(Display):
         stated = self.guarantee
         if stated.delta_at(stated.epsilon) == 0:
             return f"{ceiling(stated.epsilon)}-differential privacy"
-        return f"({ceiling(stated.epsilon)}, {stated.delta:.4g})-differential privacy"
+        return (
+            f"({ceiling(stated.epsilon)}, {ceiling(stated.delta, digits=4)})-differential privacy"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers behind the picture.
@@ -181,7 +184,7 @@ class GuaranteeDisplay(Display):
         if stated.delta > LEAST_DELTA:
             axes.plot([stated.epsilon], [stated.delta], **point)
             axes.annotate(
-                f"stated: ({ceiling(stated.epsilon)}, {stated.delta:.4g})",
+                f"stated: ({ceiling(stated.epsilon)}, {ceiling(stated.delta, digits=4)})",
                 (stated.epsilon, stated.delta),
                 xytext=(8, 6),
                 textcoords="offset points",
@@ -237,7 +240,7 @@ class GuaranteeDisplay(Display):
         axes.set_ylim(0.44, 1.01)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(PercentFormatter(xmax=1.0))
-        axes.set_xlabel("how likely the attacker held one of two values before", **theme.words)
+        axes.set_xlabel("how likely the attacker held one of two cases before", **theme.words)
         axes.set_ylabel("right guesses, at most", **theme.words)
         axes.set_title(
             "What an attacker can guess who knows all the rest", fontsize=10.5, **theme.words

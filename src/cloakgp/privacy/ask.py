@@ -140,7 +140,7 @@ Argument
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -357,7 +357,7 @@ class _Answered:
             integers=self.integers + other.integers,
             count=self.count + other.count,
             within_bound=self.within_bound and other.within_bound,
-            faults=tuple(one or two for one, two in zip(self.faults, other.faults, strict=True)),
+            faults=_either(self.faults, other.faults),
             together=None
             if self.together is None or other.together is None
             else self.together.merge(other.together),
@@ -717,11 +717,55 @@ def _sums_of_chunks(
         raise ValueError(
             "the table's inputs changed while it was read, so nothing was released: run it again"
         )
-    for fault, complaint in zip(answered.faults, question.complaints, strict=True):
+    _complain(answered.faults, question)
+    return answered.integers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Faults:
+    """Which complaints there are about the entries of some chunks. Private."""
+
+    found: tuple[bool, ...]
+
+    def merge(self, other: _Faults) -> _Faults:
+        return _Faults(_either(self.found, other.found))
+
+
+@forget_on_failure
+def check_entries(rows: PrivateRows, question: Question) -> None:
+    """Refuse invalid private entries, where nothing is asked yet.
+
+    That there is one is a fact about the entries: whoever holds them hears of it, and must not tell
+    others.
+
+    Parameters
+    ----------
+    rows : PrivateRows
+    question : Question
+        Its complaints count, and nothing else of it.
+
+    Raises
+    ------
+    ValueError
+        If an entry is invalid. Nothing is said of which, or of how many.
+    """
+
+    def look(_: Chunk, entries: Array) -> _Faults:
+        return _Faults(question.faults(entries))
+
+    seen = rows.over_rows(look, what="looking at the private column", labels=question.labels)
+    _complain(seen.found, question)
+
+
+def _either(faults: Sequence[bool], others: Sequence[bool]) -> tuple[bool, ...]:
+    return tuple(one or two for one, two in zip(faults, others, strict=True))
+
+
+def _complain(faults: Sequence[bool], question: Question) -> None:
+    for fault, complaint in zip(faults, question.complaints, strict=True):
         if fault:
             # Whichever of them came first.
             raise ValueError(complaint)
-    return answered.integers
 
 
 def _answers_to_nothing(

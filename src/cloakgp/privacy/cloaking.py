@@ -20,6 +20,7 @@ from cloakgp.privacy.accounting import (
 )
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.entries import check_same_labels
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import check_noise, choose_noise
 from cloakgp.privacy.questions.bounds import OutputBounds
@@ -103,7 +104,7 @@ def cloak(
     C : array-like of shape (P, N)
         Public linear map from outputs to predictions.
     y : array-like of shape (N,)
-        Private outputs; clipped to the bounds.
+        Private outputs, in the order of the columns of C; clipped to the bounds.
     bounds : (float, float)
     epsilon, delta : float
         δ may be 0: noise is Laplace noise then.
@@ -128,7 +129,8 @@ def cloak(
     Raises
     ------
     ValueError
-        For shapes, bounds, budgets or values that do not make sense; no message quotes an output.
+        For shapes, bounds, budgets or values that do not make sense, and pandas labels of y that
+        columns of C have in another order; no message quotes an output.
 
     Examples
     --------
@@ -139,12 +141,18 @@ def cloak(
     >>> float(np.sqrt(cloaked.noise_cov[0, 0]).round(4))
     0.0141
     """
+    check_same_labels(getattr(C, "columns", None), y, what="columns of C and rows of y")
     matrix = as_matrix(C, name="C")
     settings: dict[str, Any] = {
         "criterion": criterion,
         "weights": None if weights is None else np.asarray(weights, dtype=np.float64),
     }
     designed = cache(lambda ball: DESIGNS[ball](matrix, gap=gap, **settings))
+    column: Any = y
+    if hasattr(y, "__len__") and getattr(y, "ndim", 1) == 1 and len(column) != matrix.shape[1]:
+        raise ValueError(
+            f"C has {matrix.shape[1]} columns and y has {len(column)} entries: they must agree"
+        )
     check_noise(noise, epsilon=epsilon, delta=delta)
     limits = OutputBounds.checked(bounds)
     if matrix.shape[1] < 2:

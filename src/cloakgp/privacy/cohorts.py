@@ -31,7 +31,7 @@ import numpy as np
 
 from cloakgp.privacy.accounting import Guarantee, compose, compose_parallel
 from cloakgp.privacy.groups import Groups, checked_groups
-from cloakgp.privacy.person_ids import person_ids
+from cloakgp.privacy.person_ids import PersonIds, one_kind
 
 Cohorts = tuple[tuple[int, ...], ...]
 People = Literal["overlapping", "disjoint"]
@@ -144,9 +144,9 @@ def compare_ids(
     Raises
     ------
     ValueError
-        If there is not one id for each row of each table, ids put other rows together than are
-        protected together or nothing shows that they do not, or a person is in two sets that were
-        said to be apart.
+        If there is not one id for each row of each table, ids are text in one and whole numbers in
+        another, they put other rows together than are protected together or nothing shows that
+        they do not, or a person is in two sets that were said to be apart.
 
     Examples
     --------
@@ -161,16 +161,16 @@ def compare_ids(
             f"ids must be one list for each of {len(rows)} tables, in the order in which they were "
             f"asked, got {len(ids)}"
         )
-    whole = {}
-    for place, ((number, count), owners) in enumerate(
-        zip(rows.items(), map(list, ids), strict=True), 1
-    ):
+    whole, kinds = {}, {}
+    for place, ((number, count), given) in enumerate(zip(rows.items(), ids, strict=True), 1):
+        owners = given if isinstance(given, PersonIds) else list(given)
         if len(owners) != count:
             raise ValueError(
                 f"table {place} has {count:,} rows that were asked and {len(owners):,} ids: give "
                 "one for each of them, and none for rows that were left out"
             )
-        named = list(person_ids(owners, rows=count))
+        named = PersonIds.of(owners, rows=count)
+        kinds[f"table {place}"] = named.kind
         whole[number] = set(named)
         if number not in groups and len(whole[number]) < count:
             raise ValueError(
@@ -191,6 +191,7 @@ def compare_ids(
                 f"the ids of table {place} are not those of its groups: other rows are protected "
                 "together"
             )
+    one_kind(kinds)
     _check_apart(whole, apart)
     cohorts: dict[str, list[int]] = {}
     for number, persons in whole.items():

@@ -84,12 +84,34 @@ def deal(rows: int, *, folds: int, shuffle: bool = True) -> list[tuple[Rows, Row
     >>> [held_out.tolist() for _, held_out in deal(4, folds=2, shuffle=False)]
     [[0, 1], [2, 3]]
     """
-    if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
-        raise ValueError(f"folds must be a whole number, got {folds!r}")
-    if not 2 <= folds <= rows:
-        raise ValueError(f"folds must lie between 2 and the number of rows, {rows}, got {folds}")
+    check_folds(folds, rows=rows, name="folds")
     dealt = KFold(int(folds), shuffle=shuffle, random_state=0 if shuffle else None)
     return list(dealt.split(np.zeros((rows, 1))))
+
+
+def check_folds(folds: object, *, rows: int, name: str) -> None:
+    """Check that rows can be dealt to so many folds.
+
+    Parameters
+    ----------
+    folds : int
+    rows : int
+    name : str
+        What the error calls the number of folds.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number from 2 to rows.
+
+    Examples
+    --------
+    >>> check_folds(5, rows=20, name="cv")
+    """
+    if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
+        raise ValueError(f"{name} must be a whole number, got {folds!r}")
+    if not 2 <= folds <= rows:
+        raise ValueError(f"{name} must lie between 2 and the number of rows, {rows}, got {folds}")
 
 
 def held_out_errors(

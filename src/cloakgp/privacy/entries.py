@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from cloakgp.utils.arrays import Array, column_names
+from cloakgp.utils.arrays import Array, check_writable, column_names
 
 BLANKS = r"[ \t]*"
 DIGITS = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?"
@@ -355,7 +355,7 @@ def one_column(outputs: AnyArray, *, rows: int, named: bool) -> AnyArray:
 
 
 def check_apart(inputs: Iterable[object], outputs: object) -> None:
-    """Refuse a private column that is among the public inputs, by its name.
+    """Refuse a private column that is among the public inputs, and names that files cannot hold.
 
     Parameters
     ----------
@@ -379,6 +379,8 @@ def check_apart(inputs: Iterable[object], outputs: object) -> None:
     """
     single = getattr(outputs, "name", None)
     private = [*column_names(outputs), single]
+    inputs = list(inputs)
+    check_writable([*inputs, *private])
     both = [name for name in inputs if isinstance(name, str) and name and name in private]
     if both:
         raise ValueError(
@@ -412,7 +414,33 @@ def check_same_order(X: object, *others: object) -> None:
     ...
     ValueError: rows of X, y and groups are taken as they come, and the same labels are in...
     """
-    labels: Any = getattr(X, "index", None)
+    check_same_labels(getattr(X, "index", None), *others, what="rows of X, y and groups")
+
+
+def check_same_labels(labels: Any, *others: object, what: str) -> None:
+    """Refuse columns whose rows have the same labels, once each, in another order.
+
+    Parameters
+    ----------
+    labels : pandas.Index, or anything else that says nothing of an order
+    *others : columns
+    what : str
+        What errors call all of them.
+
+    Raises
+    ------
+    ValueError
+        It quotes no label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> labels = pd.Index(["ann", "bob"])
+    >>> check_same_labels(labels, pd.Series([1, 2], index=["bob", "ann"]), what="columns and rows")
+    Traceback (most recent call last):
+    ...
+    ValueError: columns and rows are taken as they come, and the same labels are in another...
+    """
     for other in others:
         theirs: Any = getattr(other, "index", None)
         # Lists have an `index`, too, which is another thing.
@@ -422,6 +450,6 @@ def check_same_order(X: object, *others: object) -> None:
             continue
         if labels.is_unique and theirs.is_unique and theirs.isin(labels).all():
             raise ValueError(
-                "rows of X, y and groups are taken as they come, and the same labels are in "
-                "another order in one of them: sort them alike, or hand over arrays without labels"
+                f"{what} are taken as they come, and the same labels are in another order in one "
+                "of them: sort them alike, or hand over arrays without labels"
             )

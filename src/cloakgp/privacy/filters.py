@@ -421,6 +421,11 @@ class Amount:
             "coarseness": _rounded(self.coarseness),
         }
 
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """Costs of draws, one for each kind of noise, that together are no less."""
+        return _costs_of_numbers(self.numbers)
+
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> Amount:
         """Return the amount of an entry of the ledger.
@@ -433,16 +438,7 @@ class Amount:
         ValueError
             If it says none.
         """
-        mu, laplace, pure, coarseness, answers = (
-            checked_number(numbers[name], name=name, least=0.0, below=math.inf)
-            for name in ("mu", "laplace_epsilon", "pure_epsilon", "coarseness", "answers")
-        )
-        costs = [
-            Cost(GAUSSIAN, mu=mu, answers=int(answers), coarseness=coarseness),
-            Cost(LAPLACE, epsilon=laplace),
-            Cost("any", epsilon=pure),
-        ]
-        return sum((cls.of(one) for one in costs if one.mu or one.epsilon), start=cls())
+        return sum(map(cls.of, _costs_of_numbers(numbers)), start=cls())
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ at which all holds at ε if prices were fixed beforehand, rounded up."""
@@ -622,6 +618,19 @@ def costs_of_guarantee(guarantee: Guarantee | MixedGuarantee) -> list[Cost]:
         mu, answers, coarseness = guarantee.mu, guarantee.answers, guarantee.coarseness
         costs.append(Cost(GAUSSIAN, mu=mu, answers=answers, coarseness=coarseness))
     return costs
+
+
+def _costs_of_numbers(numbers: Mapping[str, Any]) -> tuple[Cost, ...]:
+    mu, laplace, pure, coarseness, answers = (
+        checked_number(numbers[name], name=name, least=0.0, below=math.inf)
+        for name in ("mu", "laplace_epsilon", "pure_epsilon", "coarseness", "answers")
+    )
+    costs = (
+        Cost(GAUSSIAN, mu=mu, answers=int(answers), coarseness=coarseness),
+        Cost(LAPLACE, epsilon=laplace),
+        Cost("any", epsilon=pure),
+    )
+    return tuple(one for one in costs if one.mu or one.epsilon)
 
 
 def costs_of_release(epsilon: float, delta: float, *, noise: NoiseChoice = "auto") -> Costs:

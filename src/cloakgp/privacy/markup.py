@@ -27,7 +27,7 @@ class ShownAsTable(Pictured):
 
     def _repr_html_(self) -> str:
         pure = self.delta_at(self.epsilon) == 0
-        delta = "none is needed" if pure else f"{self.delta:.4g}"
+        delta = "none is needed" if pure else ceiling(self.delta, digits=4)
         right = percent((1.0 + self.delta_at(0.0)) / 2.0)
         guess = f"is right at most {right} of the time"
         return html_table(
@@ -35,10 +35,11 @@ class ShownAsTable(Pictured):
             [
                 ("ε", f"{ceiling(self.epsilon)} (e^ε = {odds_factor(self.epsilon)})"),
                 ("δ", delta),
-                ("a guess between two values", guess),
+                ("a guess between two cases", guess),
             ],
             lead=(
-                "Who knows all about a person but the private value, and guesses between two that "
-                f"seem equally likely, {guess}."
+                "Who knows everything but what is protected of one person, and guesses between two "
+                f"cases that seem equally likely, {guess}. The cases are two values; where a row's "
+                "presence is protected, that it is there and that it is not."
             ),
         )

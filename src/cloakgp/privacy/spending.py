@@ -1,7 +1,9 @@
 """Spending: the cost of every draw of noise, reported to an account before the draw.
 
 Nothing here keeps an account. A `Keeper` does, from above (`cloakgp.ledger`), and is put in force
-by `counted_by`, or for a whole process by the environment variable ``CLOAKGP_LEDGER``. Then
+by `counted_by`, or for a whole process by the environment variable ``CLOAKGP_LEDGER``; an estimator
+that was sent by another process brings the one that was in force there (`cloakgp.privacy.sent`).
+Then
 
 * a function that is given private outputs is one charge (`one_charge`), with all that it calls;
 * what it may spend at most can be held for it as soon as it is known (`hold`);
@@ -18,10 +20,11 @@ import functools
 import hashlib
 import inspect
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import entry_points
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
@@ -182,20 +185,64 @@ class Keeper(Protocol):
         """Begin to count a call, or raise."""
 
 
-_keeper: ContextVar[Keeper | None] = ContextVar("_keeper", default=None)
+@runtime_checkable
+class SendableKeeper(Keeper, Protocol):
+    """A keeper that another process can find."""
+
+    def directions(self) -> Mapping[str, str]:
+        """Return what names it to the package that keeps it: no secret, as it is written down."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block within which a keeper counts.
+
+    Attributes
+    ----------
+    keeper : Keeper
+    process : str
+        The process that opened the block (`this_process`): a forked one finds it open, too.
+    sent : object
+        With what the keeper was found, if another process had sent it (`cloakgp.privacy.sent`).
+    opened : float
+        When it was opened, in seconds since 1970.
+    """
+
+    keeper: Keeper
+    process: str
+    sent: object = None
+    opened: float = field(default_factory=time.time)
+
+
+_block: ContextVar[Block | None] = ContextVar("_block", default=None)
 _charge: ContextVar[Charge | None] = ContextVar("_charge", default=None)
 _cohort: ContextVar[int] = ContextVar("_cohort", default=0)
 # Of the whole process: threads that are started within a block do not see its context.
-_in_force: list[Keeper] = []
+_in_force: list[Block] = []
+_STARTED = time.time_ns()
+
+
+def this_process() -> str:
+    """Return what tells this process from others, forked ones and those of other machines too.
+
+    Examples
+    --------
+    >>> this_process() == this_process()
+    True
+    """
+    return f"{os.getpid()}-{_STARTED}"
 
 
 @contextmanager
-def counted_by(keeper: Keeper) -> Iterator[None]:
+def counted_by(keeper: Keeper, *, sent: object = None) -> Iterator[None]:
     """Have a keeper count all that is spent within a block, by threads that it starts as well.
 
     Parameters
     ----------
     keeper : Keeper
+    sent : object, optional
+        See `Block`. Such a block is about one call that was sent, and counts in its thread alone:
+        other threads of a worker run calls that others have sent.
 
     Examples
     --------
@@ -207,13 +254,75 @@ def counted_by(keeper: Keeper) -> Iterator[None]:
     ...     keeper_in_force() is keeper
     True
     """
-    token = _keeper.set(keeper)
-    _in_force.append(keeper)
+    block = Block(keeper, process=this_process(), sent=sent)
+    token = _block.set(block)
+    _in_force.append(block)
     try:
         yield
     finally:
-        _in_force.remove(keeper)
-        _keeper.reset(token)
+        _in_force.remove(block)
+        _block.reset(token)
+
+
+def open_blocks() -> tuple[Block, ...]:
+    """Return the block that this code runs in; in a thread that is in none, all that are open.
+
+    Of these, blocks of calls that were sent here are left out: each is about its own thread.
+
+    Examples
+    --------
+    >>> open_blocks()
+    ()
+    """
+    block = _block.get()
+    if block is not None:
+        return (block,)
+    # Of a copy, made at once: other threads open and leave blocks meanwhile.
+    return tuple(each for each in tuple(_in_force) if each.sent is None)
+
+
+@contextmanager
+def staying_within(blocks: Sequence[Block]) -> Iterator[None]:
+    """Have the keeper of open blocks count within this one, also once their own threads leave them.
+
+    For a call in a thread that is in no block: whoever counts when it begins counts all of it.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Of `open_blocks`; none change nothing.
+
+    Raises
+    ------
+    SpendingError
+        If they have several keepers.
+
+    Examples
+    --------
+    >>> with staying_within(open_blocks()):
+    ...     keeper_in_force() is None
+    True
+    """
+    block = _only(blocks)
+    if block is None:
+        yield
+        return
+    token = _block.set(block)
+    try:
+        yield
+    finally:
+        _block.reset(token)
+
+
+def is_charged() -> bool:
+    """Return whether this code is a part of a call that is counted.
+
+    Examples
+    --------
+    >>> is_charged()
+    False
+    """
+    return _charge.get() is not None
 
 
 @contextmanager
@@ -259,20 +368,38 @@ def keeper_in_force() -> Keeper | None:
     >>> keeper_in_force() is None
     True
     """
-    keeper = _keeper.get()
-    if keeper is not None:
-        return keeper
-    others = {id(each): each for each in _in_force}
-    if len(others) > 1:
-        raise SpendingError(
-            "several accounts are open, and this thread was started within none of them: open the "
-            "account in the thread"
-        )
-    if others:
-        return next(iter(others.values()))
+    block = _only(open_blocks())
+    if block is not None:
+        return block.keeper
     if os.environ.get(ENVIRONMENT):
-        return _keeper_of_environment()
+        return keeper_found()
     return None
+
+
+def keeper_found(directions: Mapping[str, str] | None = None, *, process: str = "") -> Keeper:
+    """Return the keeper that directions name, or else the environment.
+
+    Parameters
+    ----------
+    directions : mapping, optional
+        From `SendableKeeper.directions`.
+    process : str
+        The process whose block they are of (`this_process`).
+
+    Raises
+    ------
+    SpendingError
+        If there is no such keeper, or no installed package keeps any.
+    """
+    for entry in entry_points(group=KEEPERS):
+        find = entry.load()
+        keeper: Keeper = find() if directions is None else find(directions, process=process)
+        return keeper
+    named = f"{ENVIRONMENT} names a ledger" if directions is None else "a ledger is to count this"
+    remedy = ", or unset it" if directions is None else ""
+    raise SpendingError(
+        f"{named}, and no installed package keeps one: install cloakgp[ledger]{remedy}"
+    )
 
 
 def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -281,7 +408,7 @@ def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, R
     For every public function that is given private outputs and a budget. Within another such
     function it is a part of that one's charge. What it says of itself is read off its arguments:
     ``epsilon`` and ``delta``, or the budget of a ``plan`` or ``visit``; ``y``, for the fingerprint;
-    ``groups``, ``neighbours``, or a table or rows that are grouped, for whom it protects.
+    ``groups``, ``neighbours``, or a table or rows that say whose each row is, for whom it protects.
 
     Parameters
     ----------
@@ -424,6 +551,17 @@ def digest_of(values: NDArray[Any]) -> str:
     return hashlib.sha256(scaled.astype("<f8").tobytes()).hexdigest()
 
 
+def _only(blocks: Sequence[Block]) -> Block | None:
+    """Return a block of the only keeper of open ones, None if there is none, or raise."""
+    keepers = {id(each.keeper): each for each in blocks}
+    if len(keepers) > 1:
+        raise SpendingError(
+            "several accounts are open, and this thread was started within none of them: open the "
+            "account in the thread"
+        )
+    return next(iter(keepers.values()), None)
+
+
 def _spender(call: str, given: Mapping[str, Any]) -> Spender:
     """Return the spender of a call, from its arguments."""
     passed = given.get("settings")
@@ -447,27 +585,15 @@ def _unit(given: Mapping[str, Any]) -> Unit:
     if "neighbours" in given:
         # What is no such word is refused where it is checked.
         return WHOLE_ROWS.get(str(given["neighbours"]), "whole row added or removed")
-    grouped = any(
-        getattr(given.get(name), "grouped", False) for name in ("table", "rows", "y", "X")
+    # Who is named is a person, with one row or many.
+    named = any(
+        getattr(given.get(name), "by_person", getattr(given.get(name), "grouped", False))
+        for name in ("table", "rows", "y", "X")
     )
-    if (
-        given.get("groups") is not None
-        or grouped
-        or getattr(given.get("bound"), "group_rows", None)
-    ):
+    if given.get("groups") is not None or named or getattr(given.get("bound"), "group_rows", None):
         return "person"
     return "row"
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float | np.integer | np.floating) else None
-
-
-def _keeper_of_environment() -> Keeper:
-    for entry in entry_points(group=KEEPERS):
-        keeper: Keeper = entry.load()()
-        return keeper
-    raise SpendingError(
-        f"{ENVIRONMENT} names a ledger, and no installed package keeps one: install "
-        "cloakgp[ledger], or unset it"
-    )

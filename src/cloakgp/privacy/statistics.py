@@ -189,6 +189,7 @@ def measure_statistics(
     delta: float,
     neighbours: Neighbours = "replace",
     weighting: float | None = None,
+    declared: object = None,
     points: Array | None = None,
     insecure_seed: int | None = None,
 ) -> Statistics:
@@ -211,6 +212,8 @@ def measure_statistics(
     neighbours : {"replace", "add-remove"}
     weighting : float, optional
         β; `best_weighting` if not given.
+    declared : (float, float), optional
+        Public range to which outputs are clipped before, where the bounds reach beyond it.
     points : array of shape (C, K), optional
         Public, of labels: y is places of classes, from 0, and these stand for them, in units and
         about the middle of the bounds. Points further than half the bounds' width are shortened.
@@ -242,6 +245,8 @@ def measure_statistics(
     check_neighbours(neighbours)
     inputs = checked_private_inputs(X, columns=basis.box.n_inputs)
     outputs = checked_paired_outputs(y, rows=len(inputs))
+    if declared is not None:
+        outputs = OutputBounds.checked(declared).clip(outputs)
     half_width = limits.width / 2
     if weighting is None:
         weighting = best_weighting(

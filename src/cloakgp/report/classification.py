@@ -20,6 +20,8 @@ from cloakgp.report.outputs import OutputWords
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
 
+# Declared rates of several classes are kept up to this where variances differ by row.
+RATES_HELD = 0.01
 LINK_WORDS = {"probit": "probit", "logit": "logistic"}
 
 
@@ -78,12 +80,16 @@ class ClassWords(OutputWords):
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
         """Describe the origin of probabilities, and their sharpness."""
-        surest = release.predict_proba(_queried(release)).max(axis=1)
+        probabilities = release.predict_proba(_queried(release))
+        surest, rates = probabilities.max(axis=1), probabilities.mean(axis=0)
+        commonest = class_names(release)[int(rates.argmax())]
         return (
             Fact(
                 "typical success",
                 "by these probabilities themselves, the most probable class is right for "
-                f"{100 * float(surest.mean()):.0f} % of people at the query points.",
+                f"{100 * float(surest.mean()):.0f} % of people at the query points; naming "
+                f"{commonest} for everybody, for {100 * float(rates.max()):.0f} % (its mean "
+                "probability there, the largest of all).",
             ),
             Fact(
                 "decided",
@@ -96,6 +102,7 @@ class ClassWords(OutputWords):
         """Return the prior in words, and where its values come from."""
         declared = WeightedPrior(prior=release.prior, likelihood=release.likelihood, weight=1.0)
         fitted = release.fitted
+        rates, expected = _rates(release, fitted), _rates(release, declared)
         unchanged = (declared.prior, declared.likelihood), (fitted.prior, fitted.likelihood)
         points = _queried(release)
         latent = release.predict_latent(points)
@@ -112,13 +119,20 @@ class ClassWords(OutputWords):
             ),
             Fact("kernel", f"{fitted.prior.kernel} (covariance of a latent function)"),
             Fact("link", LINK_WORDS[class_likelihood(fitted.likelihood).link_name]),
-            Fact("class rates", f"{_rates(release, fitted)}: the prediction far from all rows."),
+            Fact(
+                "class rates",
+                f"{_named(release, rates)}: before any answer, on average over the rows' inputs"
+                + ", under the prior of most weight" * (len(release.learned) > 1)
+                + ".",
+            ),
             approximation(fitted.prior),
             *describe_origin(
                 priors=len(release.learned),
                 unchanged=to_tree(unchanged[0]) == to_tree(unchanged[1]),
-                what="kernel and class rates",
-                declared=f"{declared.prior.kernel}, class rates {_rates(release, declared)}",
+                what="the kernel's values"
+                if np.allclose(rates, expected, atol=RATES_HELD)
+                else "kernel and class rates",
+                declared=f"{declared.prior.kernel}, class rates {_named(release, expected)}",
             ),
         )
 
@@ -156,8 +170,11 @@ def _queried(release: Release) -> Array:
     return np.vstack([measurement.strategy.X_query for measurement in release.measurements])
 
 
-def _rates(release: Release, prior: WeightedPrior) -> str:
-    rates = class_likelihood(prior.likelihood).prior_rates(prior.prior, release.known_inputs)
+def _rates(release: Release, prior: WeightedPrior) -> Array:
+    return class_likelihood(prior.likelihood).prior_rates(prior.prior, release.known_inputs)
+
+
+def _named(release: Release, rates: Array) -> str:
     named = zip(class_names(release), rates, strict=True)
     return ", ".join(f"{name} = {amount(rate, 2)}" for name, rate in named)
 

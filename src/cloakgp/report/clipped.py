@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cloakgp.fitting.interval import estimate_below
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.counts import CountQuestion
@@ -14,8 +14,13 @@ from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
 from cloakgp.release.bands import RowBands, RowScatter
+from cloakgp.release.common_values import (
+    estimate_below,
+    estimate_single_values,
+    rounds_of,
+)
 from cloakgp.release.gathered_strategy import GatheredStrategy
-from cloakgp.release.measurement import narrower_interval
+from cloakgp.release.measurement import declared_bounds, narrower_interval
 from cloakgp.report.columns import Tabular, asked_output, input_names, rows_like
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
@@ -23,6 +28,8 @@ from cloakgp.utils.formatting import amount
 
 # How many sds of its noise a count is said to be off by.
 GIVE_OR_TAKE = 2.0
+# An interval of so small a share of the declared width may be around a value that most have.
+AROUND_ONE = 1 / 500
 # A column tells a group from others if the group spans no more than this of its range.
 NARROW, MOST_COLUMNS = 0.6, 2
 
@@ -36,7 +43,7 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
     """
     clipped, question = narrower_interval(release.measurements), release.measurements[0].question
     if clipped is None:
-        return ()
+        return _alike_facts(release)
     assert isinstance(question, OutputBounds)
     lo, hi = clipped
     counted = [
@@ -45,7 +52,7 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
         if isinstance(one.question, OutsideQuestion)
         and (one.question.lo, one.question.hi) == (lo, hi)
     ]
-    what = _treated(release, lo=lo, hi=hi)
+    what = _treated(release, lo=lo, hi=hi) + _around_one(release, question)
     if not counted:
         return (
             Fact(
@@ -55,6 +62,55 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
             ),
         )
     return (Fact("clipped", f"{what} {how_many_outside(counted[-1], release)}"),)
+
+
+def _alike_facts(release: Release) -> tuple[Fact, ...]:
+    """Say that counts found most values at single ones, and what follows, if they did."""
+    if len({one.strategy.table for one in release.measurements}) > 1:
+        return ()
+    common = name_common_values(
+        release.measurements, tell=lambda value: _in_output_units(value, release)
+    )
+    if not common:
+        return ()
+    banded = any(isinstance(one.question, Bands | RowBands) for one in release.measurements)
+    return (
+        Fact(
+            "most values",
+            f"by noisy counts most values of {release.output_name} are the same: "
+            f"{common}. Where the others lie "
+            "these do not tell: the declared bounds were kept"
+            f"{'' if banded else ', and no values clipped to bands'}. How far one value "
+            "is from its prediction is told by what most are, and may be several times that; so "
+            "intervals may hold fewer than they say. Of two values, or of whether there is "
+            "anything at all, classes tell more.",
+        ),
+    )
+
+
+def name_common_values(measurements: Sequence[Measurement], *, tell: Callable[[float], str]) -> str:
+    """Name the values that most outputs have, by noisy counts; empty if they have none in common.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Of one output of one table.
+    tell : callable
+        Writes a value.
+    """
+    rounds = [one for one in measurements if isinstance(one.question, CountQuestion)]
+    if not rounds:
+        return ""
+    found = estimate_single_values(rounds_of(rounds), rows=float(rounds[0].strategy.totals[0]))
+    if not found.are_most:
+        return ""
+    off = GIVE_OR_TAKE * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    told = [
+        f"{tell(value)} ({_share(share)}, {_give_or_take(error)})"
+        for value, share, error in zip(found.values, found.shares, off, strict=True)
+        if share > error
+    ]
+    return " and ".join(told) or "an end of the bounds, or nothing"
 
 
 def band_facts(release: Release) -> tuple[Fact, ...]:
@@ -101,27 +157,38 @@ def band_facts(release: Release) -> tuple[Fact, ...]:
 
 
 def _treated(release: Release, *, lo: float | None, hi: float | None) -> str:
-    def told(end: float) -> str:
-        if release.transform is not None:
-            end = float(release.transform.inverse(np.array([end]))[0])
-        return f"{amount(end, 4)}"
-
     parts = [(lo, "under"), (hi, "over")]
-    ends = [f"{word} {told(end)} to {told(end)}" for end, word in parts if end is not None]
+    told = [(word, _in_output_units(end, release)) for end, word in parts if end is not None]
+    ends = [f"{word} {end} as {end}" for word, end in told]
     return (
-        f"the first questions clipped values of {release.output_name} {' and '.join(ends)}, since "
+        f"the first questions took values of {release.output_name} {' and '.join(ends)}, since "
         "noisy counts found most values within."
+    )
+
+
+def _in_output_units(value: float, release: Release) -> str:
+    if release.transform is not None:
+        value = float(release.transform.inverse(np.array([value]))[0])
+    return amount(value, 4)
+
+
+def _around_one(release: Release, taken: OutputBounds) -> str:
+    """Say that most values may be one and the same, if the interval is very narrow."""
+    [(lowest, highest)] = declared_bounds(release.measurements)
+    share = taken.width / (highest - lowest)
+    if share >= AROUND_ONE:
+        return ""
+    return (
+        f" That is {amount(share, 1)} of the declared width: bounds are far wider than needed, or "
+        "most values are one and the same, such as nothing. Then predictions are that value, "
+        "errors are told far too small, and classes, or no interval, serve better."
     )
 
 
 def _how_many_in_all(release: Release, taken: OutputBounds) -> str:
     """State the number of values outside, by the counts that found the interval."""
     rounds = [one for one in release.measurements if isinstance(one.question, CountQuestion)]
-    asked = [
-        (one.question.edges, one.answers)
-        for one in rounds
-        if isinstance(one.question, CountQuestion)
-    ]
+    asked = rounds_of(rounds)
     places, every = np.unique(np.concatenate([edges for edges, _ in asked])), rounds[0].strategy
     rows = float(every.totals[0])
     below, covariance = estimate_below(asked, places, rows=rows)
@@ -129,7 +196,7 @@ def _how_many_in_all(release: Release, taken: OutputBounds) -> str:
     inside = _weights(taken.hi, places) - _weights(taken.lo, places)
     share = 1.0 - float(inside @ below) / rows
     off = GIVE_OR_TAKE * math.sqrt(max(float(inside @ covariance @ inside), 0.0)) / rows
-    return f"By noisy counts these are {_share(share)} of all, give or take {_percent(off)}"
+    return f"By noisy counts these are {_share(share)} of all, {_give_or_take(off)}"
 
 
 def _weights(end: float, places: Array) -> Array:
@@ -152,15 +219,15 @@ def how_many_outside(measurement: Measurement, release: Tabular) -> str:
     every, total = float(sizes.sum()), float(outside.sum())
     off = GIVE_OR_TAKE * noise_sd
     said = (
-        f"By noisy counts these are {_share(total / every)} of all, give or take "
-        f"{_percent(off * np.sqrt(len(sizes)) / every)}"
+        f"By noisy counts these are {_share(total / every)} of all, "
+        f"{_give_or_take(off * np.sqrt(len(sizes)) / every)}"
     )
     worst = int(np.argmax(outside - GIVE_OR_TAKE * noise_sd - sizes * total / every))
     if outside[worst] <= off:
         return f"{said}; no group of rows with like inputs stands out."
     return (
         f"{said}; of the {sizes[worst]:,.0f} rows {_where(measurement, release, worst)} they are "
-        f"{_share(outside[worst] / sizes[worst])}, give or take {_percent(off / sizes[worst])}."
+        f"{_share(outside[worst] / sizes[worst])}, {_give_or_take(off / sizes[worst])}."
     )
 
 
@@ -168,8 +235,17 @@ def _share(share: float) -> str:
     return f"about {_percent(min(max(share, 0.0), 1.0))}"
 
 
+def _give_or_take(off: float) -> str:
+    # Of a share in per cent, and not a share of that share.
+    return f"give or take {_hundredths(off)} percentage points"
+
+
 def _percent(share: float) -> str:
-    return f"{amount(100 * share, 2)} %" if share < 0.1 else f"{100 * min(share, 1.0):.0f} %"
+    return f"{_hundredths(share)} %"
+
+
+def _hundredths(share: float) -> str:
+    return amount(100 * share, 2) if share < 0.1 else f"{100 * min(share, 1.0):.0f}"
 
 
 def _where(measurement: Measurement, release: Tabular, stratum: int) -> str:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 
-import numpy as np
-
 from cloakgp.columns import Number, Schema
 from cloakgp.models.kernels.forgetting import ForgettingKernel
 from cloakgp.models.latent import components
@@ -35,7 +33,7 @@ from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.open import OpenedRelease
 from cloakgp.report.classification import ClassWords
-from cloakgp.report.clipped import how_many_outside
+from cloakgp.report.clipped import how_many_outside, name_common_values
 from cloakgp.report.columns import (
     input_names,
     public_columns,
@@ -53,7 +51,7 @@ from cloakgp.report.statistics import (
     describe_published,
     describe_statistics,
 )
-from cloakgp.report.worth import accuracy_section
+from cloakgp.report.worth import accuracy_section, most_of_a_person
 from cloakgp.utils.formatting import amount, ceiling, percent
 
 # What outputs that are measured together are called.
@@ -181,7 +179,8 @@ def headline(release: OpenedRelease | CloakedPredictions) -> str:
     guarantee = release.guarantee
     if guarantee.delta_at(guarantee.epsilon) == 0:
         return f"{ceiling(guarantee.epsilon)}-differentially private"
-    return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
+    delta = ceiling(guarantee.delta, digits=4)
+    return f"({ceiling(guarantee.epsilon)}, {delta})-differentially private"
 
 
 def _groups(release: Release) -> list[str]:
@@ -190,8 +189,8 @@ def _groups(release: Release) -> list[str]:
     for strategy in tables_of(release.measurements).values():
         groups = strategy.groups
         if groups is not None:
-            count, most = int(groups.max()) + 1, int(np.bincount(groups).max())
-            said.append(f"{count:,} people with up to {most:,} rows each")
+            most = most_of_a_person(strategy)
+            said.append(f"{int(groups.max()) + 1:,} people with up to {most:,} rows each")
         elif isinstance(strategy, StreamedStrategy | GatheredStrategy) and strategy.grouping:
             known = strategy.grouping
             # Of several custodians, a person is counted at each.
@@ -387,7 +386,8 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                         "most values, by "
                         "noisy counts"
                         * (taken != limits)
-                        + f"; values outside were clipped{_outside(release, output)}",
+                        + f"; values outside were clipped{_outside(release, output)}"
+                        + _in_common(release, output),
                     )
                     for output, (name, limits, taken) in enumerate(
                         zip(called, release.columns.bounds, release.units.bounds, strict=True)
@@ -396,6 +396,19 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             ),
         ),
     )
+
+
+def _in_common(release: MultiOutputRelease, output: int) -> str:
+    """Say which values most of an output are, by noisy counts, and what follows for all."""
+    counted = [
+        replace(one, question=found[1])
+        for one in release.entries.measurements
+        if (found := release.counts_of(one)) is not None and found[0] == output
+    ]
+    common = name_common_values(counted, tell=lambda value: amount(value, 4))
+    if not common:
+        return ""
+    return f". By noisy counts most are the same: {common}; so no output has bands unless declared"
 
 
 def _outside(release: MultiOutputRelease, output: int) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.cohorts import Cohorts
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.guesses import odds_beyond, odds_beyond_once, power_of_tests, right_guess
 from cloakgp.privacy.noise_choice import however_priced, needs_no_delta
 from cloakgp.privacy.person_ids import COMPARED
 from cloakgp.privacy.spending import Budget
@@ -19,68 +19,15 @@ from cloakgp.release.provenance import Provenance
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, pair_in_words, percent
 
-# Points of the ε–δ curve at which tests are bounded.
-CURVE_STEPS = 40
 NORMAL = NormalDist()
 # The δ at which the guarantee is told as well.
 OTHER_DELTAS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 FALSE_ALARMS = 0.05
+# A probability of exceptions from which on a rule says little.
+LITTLE_TOLD = 0.5
 # Of sets of tables, those listed.
 MOST_COHORTS = 12
 NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
-
-
-def right_guess(guarantee: Guarantee | MixedGuarantee, *, belief: float = 0.5) -> float:
-    r"""Return the largest share of right guesses of an attacker between two values of a person.
-
-    An attacker who believes the first value with probability p ≤ ½ guesses it on an event A, and
-    is right with probability p P(A) + (1 − p)(1 − Q(A)) = (1 − p) + p (P(A) − e^ε Q(A)) with
-    e^ε = (1 − p)/p, which is at most (1 − p) + p δ(ε).
-
-    Parameters
-    ----------
-    guarantee : Guarantee or MixedGuarantee
-    belief : float
-        p, from 0 to 1; above ½ the two values change places.
-
-    Examples
-    --------
-    >>> from cloakgp import Guarantee
-    >>> guarantee = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
-    >>> round(right_guess(guarantee), 3), right_guess(guarantee, belief=0.1)
-    (0.697, 0.9)
-    """
-    less = min(belief, 1.0 - belief)
-    if less <= 0:
-        return 1.0
-    return (1.0 - less) + less * guarantee.delta_at(math.log((1.0 - less) / less))
-
-
-def power_of_tests(guarantee: Guarantee | MixedGuarantee, *, false_alarms: float) -> float:
-    """Return the largest power of a test with a given share of false alarms.
-
-    Its power is at most e^ε α + δ(ε) for every ε: the least of these over some.
-
-    Parameters
-    ----------
-    guarantee : Guarantee or MixedGuarantee
-    false_alarms : float
-        α.
-
-    Examples
-    --------
-    >>> from cloakgp import Guarantee
-    >>> guarantee = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
-    >>> round(power_of_tests(guarantee, false_alarms=0.05), 3)
-    0.136
-    """
-    # Beyond, e^ε α is more than 1, which is no bound.
-    largest = min(guarantee.epsilon, -math.log(max(false_alarms, sys.float_info.min)))
-    others = (largest * share / CURVE_STEPS for share in range(CURVE_STEPS + 1))
-    return min(
-        1.0,
-        *(math.exp(epsilon) * false_alarms + guarantee.delta_at(epsilon) for epsilon in others),
-    )
 
 
 def insecurity() -> Section:
@@ -120,6 +67,63 @@ def describe_exclusions(output: str) -> tuple[Fact, ...]:
     )
 
 
+@dataclass(frozen=True)
+class Cases:
+    """The two cases of one person that a guarantee compares, in words.
+
+    Attributes
+    ----------
+    likely : str
+        Of which no result is much likelier under one than under the other.
+    known : str
+        What an attacker knows who is as strong as can be.
+    undecided : str
+        What such an attacker finds as likely, before a guess.
+    odds : str
+        Of what beliefs an attacker has odds.
+    """
+
+    likely: str
+    known: str
+    undecided: str
+    odds: str
+
+    @classmethod
+    def of(cls, output: str, *, grouped: bool = False, present: bool = False) -> Cases:
+        """Return the cases of a person with other values, or of a row that is there or not.
+
+        Parameters
+        ----------
+        output : str
+            Name of what is private.
+        grouped : bool
+            Whether all rows of one person are protected together.
+        present : bool
+            Whether neighbours have a row more or less, instead of another.
+
+        Examples
+        --------
+        >>> Cases.of("height").likely
+        "for one value of a person's height as for another"
+        >>> Cases.of("row", present=True).odds
+        'of a row being in the table'
+        """
+        if present:
+            return cls(
+                likely="with a person's row as without it",
+                known="all other rows",
+                undecided="finds it as likely that a row is in the table as that it is not",
+                odds="of a row being in the table",
+            )
+        both = ("all values together", "any others") if grouped else ("one value", "another")
+        return cls(
+            likely=f"for {both[0]} of a person's {output} as for {both[1]}",
+            known=f"everything but one person's {output}",
+            undecided="finds two values equally likely",
+            odds="between two values",
+        )
+
+
 def guarantee_facts(
     guarantee: Guarantee | MixedGuarantee,
     *,
@@ -127,6 +131,7 @@ def guarantee_facts(
     parts: Sequence[Guarantee],
     choice: Choice | None = None,
     grouped: bool = False,
+    present: bool = False,
     visits: int = 1,
     limit: Budget | None = None,
     cohorts: Cohorts = (),
@@ -148,6 +153,8 @@ def guarantee_facts(
         A private choice of the prior that the guarantee includes.
     grouped : bool
         Whether all rows of one person are protected together.
+    present : bool
+        Whether neighbours have a row more or less, instead of another.
     visits : int
         How often the private column was asked.
     limit : (float, float) or None
@@ -170,14 +177,13 @@ def guarantee_facts(
     """
     if isinstance(guarantee, Guarantee) and not guarantee.spent:
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
+    cases = Cases.of(output, grouped=grouped, present=present)
     composition = _parts(parts, cohorts=cohorts, tables=tables, kept=kept)
     if isinstance(guarantee, Guarantee) and needs_no_delta(guarantee):
         unused = "" if origin is None else origin.unused_delta(guarantee)
         held = however_priced(guarantee, visits=visits)
         assert isinstance(held, Guarantee)
-        facts = _without_delta(
-            held, output=output, unused=unused, parts=composition, grouped=grouped
-        )
+        facts = _without_delta(held, cases, unused=unused, parts=composition, grouped=grouped)
         return (*facts, *_visits(visits, limit=limit, pure=True))
     return (
         Fact("guarantee", _pair(guarantee)),
@@ -187,12 +193,12 @@ def guarantee_facts(
         Fact(
             "in words",
             f"under any use of this file, no result is more than e^ε = "
-            f"{odds_factor(guarantee.epsilon)} times as likely for {_value(grouped)} of a person's "
-            f"{output} as for {'any others' if grouped else 'another'}, give or take a probability "
-            f"of δ = {guarantee.delta:.4g}{one_in(guarantee.delta)}.",
+            f"{odds_factor(guarantee.epsilon)} times as likely {cases.likely}, give or take a "
+            f"probability of δ = {ceiling(guarantee.delta, digits=4)}{one_in(guarantee.delta)}.",
         ),
-        *_attacker(guarantee, output=output),
+        *_attacker(guarantee, cases, parts=parts),
         Fact("the same, at other δ", _other_deltas(guarantee)),
+        *_other_values(guarantee, present=present),
         *_several_rows(guarantee, grouped=grouped),
     )
 
@@ -223,7 +229,7 @@ def _pair(guarantee: Guarantee | MixedGuarantee) -> str:
 
 
 def _without_delta(
-    guarantee: Guarantee, *, output: str, unused: str, parts: tuple[Fact, ...], grouped: bool
+    guarantee: Guarantee, cases: Cases, *, unused: str, parts: tuple[Fact, ...], grouped: bool
 ) -> tuple[Fact, ...]:
     """Return a guarantee without δ in words."""
     odds = odds_factor(max(guarantee.epsilon, guarantee.pure_epsilon))
@@ -232,25 +238,26 @@ def _without_delta(
         *parts,
         Fact(
             "in words",
-            f"under any use of this file, no result is more than e^ε = {odds} times as "
-            f"likely for {_value(grouped)} of a person's {output} as for "
-            f"{'any others' if grouped else 'another'}.",
+            f"under any use of this file, no result is more than e^ε = {odds} times as likely "
+            f"{cases.likely}.",
         ),
-        *_guesses(guarantee, output=output),
+        *_guesses(guarantee, cases),
         *_several_rows(guarantee, grouped=grouped),
     )
 
 
-def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
+def _guesses(guarantee: Guarantee, cases: Cases) -> tuple[Fact, ...]:
     """Bound guesses and tests under a guarantee, by its whole ε–δ curve."""
-    right = right_guess(guarantee)
     power = power_of_tests(guarantee, false_alarms=FALSE_ALARMS)
+    return _guesses_told(cases, right=right_guess(guarantee), power=power)
+
+
+def _guesses_told(cases: Cases, *, right: float, power: float) -> tuple[Fact, ...]:
     return (
         Fact(
             "a guess",
-            f"an attacker who knows everything but one person's {output}, and finds two values "
-            f"equally likely, guesses right at most {percent(right)} of the time with this file. "
-            "A coin guesses right 50 % of the time.",
+            f"an attacker who knows {cases.known}, and {cases.undecided}, guesses right at most "
+            f"{percent(right)} of the time with this file. A coin guesses right 50 % of the time.",
         ),
         Fact(
             "a test",
@@ -260,8 +267,26 @@ def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
     )
 
 
-def _value(grouped: bool) -> str:
-    return "all values together" if grouped else "one value"
+def _twice(guarantee: Guarantee) -> str:
+    """Return the ε of two rows, each of which a guarantee protects; at its δ, if it needs one."""
+    laplace, others = (tuple(2 * x for x in each) for each in (guarantee.laplace, guarantee.pure))
+    twice = replace(guarantee, mu=2 * guarantee.mu, laplace=laplace, pure=others)
+    if twice.pure_epsilon < math.inf:
+        return f"ε = {ceiling(twice.pure_epsilon)}"
+    return f"ε = {_epsilon_at(twice, guarantee.delta)} at the same δ"
+
+
+def _other_values(guarantee: Guarantee | MixedGuarantee, *, present: bool) -> tuple[Fact, ...]:
+    """Tell what holds between two values of a row, where its presence is protected."""
+    if not present or isinstance(guarantee, MixedGuarantee):
+        return ()
+    return (
+        Fact(
+            "two values",
+            "other values of a row are one row less and another more: between two values of a "
+            f"row the file keeps {_twice(guarantee)}.",
+        ),
+    )
 
 
 def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tuple[Fact, ...]:
@@ -275,15 +300,10 @@ def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tu
         )
     if isinstance(guarantee, MixedGuarantee):
         return (Fact("several rows", "a person who owns two rows is protected less."),)
-    laplace, others = (tuple(2 * x for x in each) for each in (guarantee.laplace, guarantee.pure))
-    twice = replace(guarantee, mu=2 * guarantee.mu, laplace=laplace, pure=others)
-    pure = twice.pure_epsilon < math.inf
-    doubled = ceiling(twice.pure_epsilon) if pure else _epsilon_at(twice, guarantee.delta)
     return (
         Fact(
             "several rows",
-            "a person who owns two rows of the table is protected less: "
-            f"ε = {doubled}{'' if pure else ' at the same δ'}.",
+            f"a person who owns two rows of the table is protected less: {_twice(guarantee)}.",
         ),
     )
 
@@ -398,42 +418,45 @@ def _visits(visits: int, *, limit: Budget | None, pure: bool) -> tuple[Fact, ...
 def _short(part: Guarantee) -> str:
     if part.pure_epsilon <= part.epsilon:
         return f"ε = {ceiling(part.epsilon)}"
-    return f"({ceiling(part.epsilon)}, {part.delta:.4g})"
+    return f"({ceiling(part.epsilon)}, {ceiling(part.delta, digits=4)})"
 
 
-def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fact, ...]:
+def _attacker(
+    guarantee: Guarantee | MixedGuarantee, cases: Cases, *, parts: Sequence[Guarantee]
+) -> tuple[Fact, ...]:
     """Bound guesses, tests and beliefs under Gaussian differential privacy.
 
-    Between two values of one output, all others known, the logarithm of the likelihood ratio is
-    N(±μ²/2, μ²) in the worst case (Dong, Roth and Su 2022). Guesses and tests of attackers who know
-    less are worse.
+    Between two cases of one person, all others known, no test tells more than one of N(0, 1) and
+    N(μ, 1) (Dong, Roth and Su 2022). Guesses and tests of attackers who know less are worse. Their
+    beliefs may change by more: what they learn of others, they may think to hold for this person.
     """
     if isinstance(guarantee, Guarantee) and guarantee.epsilon_of_parts:
-        return _guesses(guarantee, output=output)
-    mu, epsilon = guarantee.mu, guarantee.epsilon
-    exceeded = NORMAL.cdf(mu / 2 - epsilon / mu) + NORMAL.cdf(-mu / 2 - epsilon / mu)
-    power = NORMAL.cdf(NORMAL.inv_cdf(FALSE_ALARMS) + mu)
+        return _guesses(guarantee, cases)
+    power = NORMAL.cdf(NORMAL.inv_cdf(FALSE_ALARMS) + guarantee.mu)
+    told = _guesses_told(cases, right=NORMAL.cdf(guarantee.mu / 2), power=power)
     # With a choice, μ bounds guesses and tests, but says nothing of how often odds move far.
-    purely_gaussian = not isinstance(guarantee, MixedGuarantee)
-    beliefs = Fact(
-        "beliefs",
-        "for any belief of an attacker, this file changes the odds between two values by at most "
-        f"a factor of e^ε = {odds_factor(epsilon)}, except with probability "
-        f"{percent(exceeded)}. (δ is smaller: it weighs these exceptions by their excess.)",
-    )
+    if isinstance(guarantee, MixedGuarantee):
+        return told
+    return (*told, *_beliefs(guarantee, cases, once=len(parts) == 1))
+
+
+def _beliefs(guarantee: Guarantee, cases: Cases, *, once: bool) -> tuple[Fact, ...]:
+    """Bound how often odds move far: exactly after one draw, and else by the whole ε–δ curve.
+
+    Questions of later draws may depend on earlier answers.
+    """
+    epsilon = guarantee.epsilon
+    beyond = odds_beyond_once(guarantee.mu, epsilon) if once else odds_beyond(guarantee, epsilon)
+    if beyond >= LITTLE_TOLD:
+        return ()
     return (
         Fact(
-            "a guess",
-            f"an attacker who knows everything but one person's {output}, and finds two values "
-            f"equally likely, guesses right at most {percent(NORMAL.cdf(mu / 2))} of the time "
-            "with this file. A coin guesses right 50 % of the time.",
+            "beliefs",
+            f"for an attacker who knows {cases.known}, whatever they believe of that, this file "
+            f"changes the odds {cases.odds} by at most a factor of e^ε = {odds_factor(epsilon)}, "
+            f"except with probability {percent(beyond)} at most. (δ is smaller: it weighs these "
+            "exceptions by their excess.)",
         ),
-        Fact(
-            "a test",
-            f"a test with {percent(FALSE_ALARMS)} false alarms detects the truth at most "
-            f"{percent(power)} of the time; without the file, {percent(FALSE_ALARMS)}.",
-        ),
-        *(beliefs,) * purely_gaussian,
     )
 
 

@@ -56,6 +56,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 release.guarantee,
                 output="row",
                 parts=[part.guarantee for part in release.parts],
+                present=present,
             ),
         ),
         Section(

@@ -26,6 +26,7 @@ from cloakgp.columns.vectors import Vector
 from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.guesses import right_guess
 from cloakgp.privacy.noise_choice import however_priced
 from cloakgp.privacy.questions import QUESTIONS
 from cloakgp.release import Measurement, MultiOutputRelease, Release, StatisticsRelease
@@ -36,7 +37,6 @@ from cloakgp.release.open import OpenedRelease
 from cloakgp.report.columns import input_names
 from cloakgp.report.controls import offsets
 from cloakgp.report.describe import describe, of_people
-from cloakgp.report.guarantee import right_guess
 from cloakgp.report.worth import accuracies
 from cloakgp.utils.arrays import Array
 

@@ -7,13 +7,23 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.models.likelihoods import CountLikelihood
-from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release, StatisticsRelease
+from cloakgp.release import (
+    MultiOutputRelease,
+    OneOutputRelease,
+    Release,
+    StatisticsRelease,
+    Strategy,
+    StreamedStrategy,
+)
 from cloakgp.release.accuracy import LIKELY, Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
+from cloakgp.release.common_values import found_alike
+from cloakgp.release.error_range import LOG_OWN_SD
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.margins import Margins, noise_part
-from cloakgp.release.measurement import narrower_interval
+from cloakgp.release.measurement import narrower_interval, tables_of
 from cloakgp.report.clipped import band_facts, clipped_facts
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
@@ -33,6 +43,18 @@ BEYOND_BANDS = (
     " How far values lie beyond the bands of later questions is in both figures only as far as "
     "noisy counts of the values tell: with long tails both may be too small."
 )
+# Of rows with ids of persons.
+SEVERAL_ROWS = Fact(
+    "several rows",
+    "rows of one person are taken as if of different people: where they are alike, errors are "
+    "larger than told, and lie beyond the ranges told more often than is said.",
+)
+# Of noisy means over bins.
+OF_BINS = Fact(
+    "basis",
+    "that is the noise alone, by its law. A histogram has no model of people: it tells nothing of "
+    "errors for one person.",
+)
 # Of counts of events.
 OF_COUNTS = (
     " Between what it lies is not known: how much more counts scatter than by chance was "
@@ -44,6 +66,12 @@ UNKNOWN_NOISE = Fact(
     "and probabilities of a new person's own value allow for that: the spread may be twice or half "
     "of what the typical error goes by (a factor of "
     f"{amount(np.exp(LOG_NOISE_SD), 2)} either way in two cases of three, if the prior holds).",
+)
+NOT_MEASURED = Fact(
+    "intervals",
+    "not measured here: no noisy counts tell how many values lie within them. Intervals, quantiles "
+    "and probabilities of a new person's own value are the model's, and hold what they say if the "
+    "model describes the private column.",
 )
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
@@ -111,6 +139,15 @@ def accuracy_section(release: object) -> Section | None:
             if isinstance(release, Release | MultiOutputRelease):
                 sure = _how_sure(release, each)
             facts.append(Fact(f"for one person{whose}", f"{one_person}{sure}"))
+        if isinstance(release, NoisyHistogram):
+            facts.append(
+                Fact(
+                    f"typical error{whose}",
+                    f"{amount(each.error, 3)}, of the mean of the values in a bin, by the noise; "
+                    "how far people within a bin differ from it is not in it.",
+                )
+            )
+            continue
         before = (
             ""
             if each.without is None
@@ -134,14 +171,49 @@ def accuracy_section(release: object) -> Section | None:
             )
     if isinstance(release, Release):
         facts += (*prediction_facts(release), *clipped_facts(release), *band_facts(release))
-    if isinstance(release, Release) and not release.class_labels:
+    if isinstance(release, OneOutputRelease) and not release.class_labels:
         facts += calibration_facts(release)
     if isinstance(release, MultiOutputRelease):
         for name, known in zip(release.names, release.calibrated_by, strict=False):
             facts.append(_calibration_fact(known, label=f"intervals of {name}"))
         if release.noise_is_unknown:
             facts.append(UNKNOWN_NOISE)
-    return Section("Predictions", (*facts, BASIS))
+        elif not release.is_calibrated:
+            facts.append(NOT_MEASURED)
+    if _rows_of_a_person(release) > 1:
+        facts.append(SEVERAL_ROWS)
+    basis = OF_BINS if isinstance(release, NoisyHistogram) else BASIS
+    return Section("Predictions", (*facts, basis))
+
+
+def _rows_of_a_person(release: object) -> int:
+    """Return how many rows one person has at most, by the ids that the rows had; else 1."""
+    if isinstance(release, MultiOutputRelease):
+        measurements, count = release.entries.measurements, len(release.columns.bounds)
+    elif isinstance(release, Release):
+        measurements, count = release.measurements, 1
+    else:
+        return 1
+    return max(
+        (most_of_a_person(strategy, count=count) for strategy in tables_of(measurements).values()),
+        default=1,
+    )
+
+
+def most_of_a_person(strategy: Strategy, *, count: int = 1) -> int:
+    """Return how many rows are protected together at most.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    count : int
+        The number of entries of a row.
+    """
+    if strategy.groups is not None:
+        return int(np.bincount(strategy.groups).max()) // count
+    if isinstance(strategy, StreamedStrategy | GatheredStrategy) and strategy.grouping:
+        return strategy.grouping.most_rows
+    return 1
 
 
 def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
@@ -160,7 +232,9 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
     if isinstance(release, MultiOutputRelease):
         return (
             " That rests on one spread among people with equal inputs for all outputs, in widths "
-            f"of their intervals: each output's own may be larger or smaller.{between}"
+            "of their intervals: each output's own may be larger or smaller, in two cases of three "
+            f"by no more than a factor of {amount(np.exp(LOG_OWN_SD), 2)} if the prior holds."
+            f"{between}"
         )
     if release.fitted_prior.scatter is not None:
         return (
@@ -200,6 +274,12 @@ def _range_in_words(release: Release | MultiOutputRelease, accuracy: Accuracy) -
         return OF_COUNTS * _learns_overdispersion(release)
     low, high = (amount(end, 3) for end in accuracy.between)
     clipped, counted, likely = _clips(release, accuracy.output), "", f"{100 * LIKELY:g} %"
+    if accuracy.counts_clipped:
+        return (
+            " Values lie outside of the interval to which questions clip, as noisy counts tell: "
+            "the first figure has their number and place as these have it, and may well be "
+            f"anything from {low} to {high}."
+        )
     if accuracy.with_clipped is not None:
         least, most = (amount(end, 3) for end in accuracy.with_clipped)
         counted = (
@@ -228,8 +308,10 @@ def _learns_overdispersion(release: Release | MultiOutputRelease) -> bool:
 
 def _is_tried(release: Release | MultiOutputRelease) -> bool:
     """Return whether it is of the kind whose ranges `HELD` tells of."""
-    plain = isinstance(release, Release) and release.transform is None and release.keeps_rows
-    return plain and not release.is_calibrated
+    if not isinstance(release, Release) or found_alike(release.measurements):
+        return False
+    plain = release.transform is None and release.keeps_rows and not release.is_calibrated
+    return plain and _rows_of_a_person(release) == 1
 
 
 def _clips(release: Release | MultiOutputRelease, output: str) -> bool:
@@ -240,20 +322,21 @@ def _clips(release: Release | MultiOutputRelease, output: str) -> bool:
     return narrower_interval(release.measurements) is not None
 
 
-def calibration_facts(release: Release) -> tuple[Fact, ...]:
-    """Describe the calibration of intervals of new outputs; nothing if there is none.
+def calibration_facts(release: OneOutputRelease) -> tuple[Fact, ...]:
+    """Describe how far intervals of new outputs can be trusted.
 
     Parameters
     ----------
-    release : Release
+    release : OneOutputRelease
         Of numbers.
     """
-    if release.margins is not None:
-        return (_margin_fact(release.margins),)
-    if release.noise_is_unknown:
-        return (UNKNOWN_NOISE,)
+    if isinstance(release, Release):
+        if release.margins is not None:
+            return (_margin_fact(release.margins),)
+        if release.noise_is_unknown:
+            return (UNKNOWN_NOISE,)
     known = release.calibrated_by
-    return () if known is None else (_calibration_fact(known, label="intervals"),)
+    return (NOT_MEASURED if known is None else _calibration_fact(known, label="intervals"),)
 
 
 def _calibration_fact(known: Calibration, *, label: str) -> Fact:

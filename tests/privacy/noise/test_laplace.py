@@ -216,8 +216,8 @@ def test_answers_are_unbiased_with_the_stated_noise():
     scale = answers.noise_sd / math.sqrt(2)
     assert scale == pytest.approx(longest / 2, rel=1e-8)
     assert stats.kstest(noise / scale, "laplace").pvalue > 1e-8
-    # The fourth moment of a Laplace variable is 24 b⁴, so its square has sd √20 b².
-    tolerance = 5.5 * math.sqrt(20 / 4000) * scale**2
+    # The fourth moment of a Laplace variable is 24 b⁴, so its square has sd √20 b²; it is skewed.
+    tolerance = 7 * math.sqrt(20 / 4000) * scale**2
     assert np.square(noise).mean() == pytest.approx(answers.noise_sd**2, abs=tolerance)
 
 
@@ -248,11 +248,11 @@ def test_an_attack_on_a_histogram_attains_the_loss_and_no_more(epsilon, share):
     excess = here - math.exp(epsilon) * there
     error = math.sqrt((here * (1 - here) + math.exp(2 * epsilon) * there * (1 - there)) / DRAWS)
     if share == 1:
-        # Five standard errors: a false alarm in a million runs. P = ½ e^0, P' = ½ e^-ε.
-        assert abs(excess) <= 5 * error
-        assert here == pytest.approx(0.5, abs=5 * 0.5 / math.sqrt(DRAWS))
+        # Six standard errors: a false alarm in hundreds of millions of runs. P = ½, P' = ½ e^-ε.
+        assert abs(excess) <= 6 * error
+        assert here == pytest.approx(0.5, abs=6 * 0.5 / math.sqrt(DRAWS))
     else:
-        assert excess > 5 * error
+        assert excess > 6 * error
 
 
 def test_openDPs_own_map_must_agree(monkeypatch):
