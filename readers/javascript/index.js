@@ -1,6 +1,6 @@
 // Predictions from a release file of cloakgp, in Node and in browsers, without dependencies.
 import { openArchive } from "./archive.js";
-import { sourcesOf, valuesOf } from "./cells.js";
+import { codesOf, hasCell, sourcesOf, valuesOf } from "./cells.js";
 import { columnsOf, featuresOf, predictor } from "./predictor.js";
 
 const OLD = "it was written without what programs in other languages predict by: open it in Python and save it again";
@@ -62,7 +62,7 @@ class Release {
     this.#tree = tree;
     this.#schema = manifest.schema;
     this.#columns = columnsOf(manifest.schema, tree.inputs);
-    this.#codes = new Set(["", ...(manifest.schema ? manifest.schema.missing_values : [])]);
+    this.#codes = codesOf(manifest.schema ? manifest.schema.missing_values : []);
     this.#found = predictor({ ...tree, columns: this.#columns });
     this.kind = manifest.kind;
     this.outputs = tree.outputs;
@@ -121,7 +121,7 @@ class Release {
 // Inputs of a row: numbers in their order, or by their names.
 const inputsOf = (names, row) => {
   const listed = Array.isArray(row) || ArrayBuffer.isView(row);
-  const missing = listed ? [] : names.filter((name) => !(name in row));
+  const missing = listed ? [] : names.filter((name) => !hasCell(row, name));
   if (missing.length) throw new Error(`there is no column ${missing.join(", ")}`);
   const values = listed ? Array.from(row) : names.map((name) => row[name]);
   if (values.length !== names.length || !values.every((each) => typeof each === "number" && Number.isFinite(each)))

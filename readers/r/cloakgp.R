@@ -6,7 +6,8 @@
 #   predict_interval(release, data.frame(age = 20, sex = "f"), coverage = 0.9)
 #   probability_above(release, data.frame(age = 20, sex = "f"), threshold = 160)
 #
-# What cannot be told here is refused by name. The file is described in docs/file-format.md. Its
+# Cells are read as Python reads them: dates as text after ISO 8601 or in the form that the release
+# states, if that is of digits alone, or as Date and POSIXct. What cannot be told here is refused by name. The file is described in docs/file-format.md. Its
 # SHA-256 digests are compared where R has them (4.5 and later), or the package digest; `checked` of a
 # release says whether they were. They find damage, and are no signature.
 
@@ -410,51 +411,164 @@
 
 # ---- From a table to inputs, as cloakgp.columns encodes it ----
 
+# Text in digits, and what else is a number, or missing, among numbers: see cloakgp/privacy/entries.py.
+.cloak_digits <- "[+-]?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?"
+.cloak_in_digits <- sprintf("^[ \t]*(?:%s|\"[ \t]*%s[ \t]*\")[ \t]*\\z", .cloak_digits, .cloak_digits)
+.cloak_words <- c(true = 1, false = 0, inf = Inf, infinity = Inf, `+inf` = Inf, `+infinity` = Inf, `-inf` = -Inf,
+  `-infinity` = -Inf)
+.cloak_empty <- c("", "NULL", "NaN", "None", "nan", "null", "-NaN", "-nan", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A",
+  "<NA>", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
+# What Python takes for blanks; trimws takes others.
+.cloak_blanks <- "[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+.cloak_iso <- paste0("^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?",
+  "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\\z")
+# Of patterns of dates, as Python's strptime reads them.
+.cloak_fields <- c(Y = "[0-9]{4}", m = "1[0-2]|0[1-9]|[1-9]", d = "3[01]|[12][0-9]|0[1-9]|[1-9]| [1-9]",
+  H = "2[0-3]|[01][0-9]|[0-9]", M = "[0-5][0-9]|[0-9]", S = "6[01]|[0-5][0-9]|[0-9]", f = "[0-9]{1,6}")
+
 .cloak_fault <- function(name, rows, what) {
   if (any(rows, na.rm = TRUE))
     stop("column ", name, ", row ", which(rows)[1], ": ", what, call. = FALSE)
 }
-.cloak_text <- function(cells) trimws(as.character(cells))
+.cloak_stripped <- function(text) gsub(paste0("^", .cloak_blanks, "|", .cloak_blanks, "\\z"), "", text, perl = TRUE)
+.cloak_unquoted <- function(text) gsub("^[ \t\"]+|[ \t\"]+\\z", "", text, perl = TRUE)
 
-.cloak_read_number <- function(column, name, cells, gaps) {
-  if (is.numeric(cells)) return(as.numeric(cells))
-  text <- .cloak_text(cells)
-  decimal <- if (is.null(column$decimal)) "." else column$decimal
-  thousands <- if (is.null(column$thousands)) "" else column$thousands
-  number <- "[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?"
-  for (i in which(!gaps)) {
-    part <- strsplit(text[i], decimal, fixed = TRUE)[[1]]
-    if (nzchar(thousands) && grepl(thousands, text[i], fixed = TRUE)) {
-      groups <- strsplit(part[1], thousands, fixed = TRUE)[[1]]
-      fit <- grepl("^[+-]?[0-9]{1,3}$", groups[1]) && all(grepl("^[0-9]{3}$", groups[-1]))
-      .cloak_fault(name, seq_along(text) == i & !fit, "is not a number")
-      part[1] <- paste(groups, collapse = "")
-    }
-    .cloak_fault(name, seq_along(text) == i & decimal != "." & any(grepl(".", part, fixed = TRUE)), "is not a number")
-    text[i] <- paste(part, collapse = ".")
-  }
-  .cloak_fault(name, !gaps & !grepl(paste0("^", number, "$"), text), "is not a number")
-  suppressWarnings(as.numeric(text))
+# Cells as text, numbers or truth values; those of classes that this file does not know are refused.
+.cloak_cells <- function(name, cells) {
+  if (inherits(cells, "AsIs")) class(cells) <- setdiff(oldClass(cells), "AsIs")
+  if (is.factor(cells)) cells <- as.character(cells)
+  if (is.object(cells) || !is.null(dim(cells)) || !(is.numeric(cells) || is.logical(cells) || is.character(cells)))
+    stop("column ", name, ": cells of the class ", class(cells)[1], " cannot be read here: give text or numbers", call. = FALSE)
+  if (is.character(cells)) enc2utf8(cells) else cells
 }
-.cloak_read_days <- function(name, cells, gaps) {
-  if (inherits(cells, "Date")) return(as.numeric(cells))
-  if (inherits(cells, "POSIXt")) return(as.numeric(as.POSIXct(cells)) / 86400)
-  text <- .cloak_text(cells)
-  iso <- "^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:\\.[0-9]+)?))?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
-  .cloak_fault(name, !gaps & !grepl(iso, text, perl = TRUE), "is no Date, no time and no date after ISO 8601")
-  parts <- regmatches(text, regexec(iso, text, perl = TRUE))
-  part <- function(i) vapply(parts, function(each) if (length(each)) each[i] else NA_character_, character(1))
-  number <- function(texts) ifelse(is.na(texts) | !nzchar(texts), 0, suppressWarnings(as.numeric(texts)))
-  midnight <- as.numeric(as.Date(part(2), format = "%Y-%m-%d"))
-  .cloak_fault(name, !gaps & is.na(midnight), "is no date")
-  zone <- part(6)
-  sign <- ifelse(startsWith(ifelse(is.na(zone), "", zone), "-"), -1, 1)
-  digits <- gsub("[^0-9]", "", ifelse(is.na(zone), "", zone))
-  ahead <- sign * (60 * number(substr(digits, 1, 2)) + number(substr(digits, 3, 4)))
-  midnight + (3600 * number(part(3)) + 60 * (number(part(4)) - ahead) + number(part(5))) / 86400
+
+# Numbers as Python writes them: whole ones without a point, others by the fewest digits that tell them.
+.cloak_written <- function(numbers) {
+  numbers <- as.numeric(numbers) + 0
+  text <- tolower(sprintf("%.0f", numbers))
+  open <- which(is.finite(numbers) & numbers != floor(numbers))
+  for (digits in 15:17) if (length(open)) {
+    text[open] <- sprintf("%.*g", digits, numbers[open])
+    # R's own reading of text is not exact to the last bit.
+    open <- open[jsonlite::fromJSON(paste0("[", paste(text[open], collapse = ","), "]")) != numbers[open]]
+  }
+  text
+}
+
+# Cells as text, as Python writes them; empty where they hold nothing.
+.cloak_text <- function(name, cells) {
+  cells <- .cloak_cells(name, cells)
+  none <- is.na(cells)
+  if (is.numeric(cells)) {
+    whole <- is.finite(cells) & cells == floor(cells)
+    .cloak_fault(name, whole & abs(cells) >= 2^53, "may have lost digits: give it as text")
+    text <- .cloak_written(cells)
+  } else text <- if (is.logical(cells)) tolower(as.character(cells)) else .cloak_stripped(cells)
+  text[none] <- ""
+  text
+}
+
+# The numbers that text is in the notation of Python, NA where it is none.
+.cloak_entries <- function(text) {
+  own <- .cloak_unquoted(text)
+  digits <- grepl(.cloak_in_digits, text, perl = TRUE)
+  values <- unname(.cloak_words[tolower(own)])
+  values[digits] <- as.numeric(own[digits])
+  values
+}
+.cloak_in_notation <- function(text, decimal, thousands) {
+  text <- .cloak_unquoted(text)
+  if (nzchar(thousands)) {
+    grouped <- which(grepl(thousands, text, fixed = TRUE))
+    point <- regexpr(decimal, text[grouped], fixed = TRUE)
+    whole <- ifelse(point > 0, substr(text[grouped], 1, point - 1), text[grouped])
+    rest <- ifelse(point > 0, substring(text[grouped], point), "")
+    groups <- paste0("^[+-]?[0-9]{1,3}(?:\\Q", thousands, "\\E[0-9]{3})+\\z")
+    text[grouped] <- ifelse(grepl(groups, whole, perl = TRUE), paste0(gsub(thousands, "", whole, fixed = TRUE), rest), "none")
+  }
+  if (decimal == ".") return(.cloak_entries(text))
+  .cloak_entries(ifelse(grepl(".", text, fixed = TRUE), "none", gsub(decimal, ".", text, fixed = TRUE)))
 }
 
 .cloak_or <- function(value, other) if (is.null(value)) other else value
+
+# Numbers in a notation, NA where a cell is missing or none, and which are missing.
+.cloak_read_number <- function(column, name, cells, codes) {
+  cells <- .cloak_cells(name, cells)
+  decimal <- .cloak_or(column$decimal, ".")
+  thousands <- .cloak_or(column$thousands, "")
+  gaps <- is.na(cells)
+  if (is.character(cells)) {
+    text <- .cloak_stripped(cells)
+    plain <- decimal == "." && thousands == ""
+    values <- if (plain) .cloak_entries(cells) else .cloak_in_notation(text, decimal, thousands)
+    if (plain) gaps <- gaps | (is.na(values) & .cloak_unquoted(cells) %in% .cloak_empty)
+    if (!plain || length(setdiff(codes, .cloak_empty))) gaps <- gaps | text %in% c("", codes)
+  } else values <- as.numeric(cells)
+  # Codes are numbers as well: -99 and -99.0 are one.
+  coded <- .cloak_entries(codes)
+  list(values = values, gaps = gaps | values %in% coded[!is.na(coded)])
+}
+
+# Days since the start of 1970, by the parts of dates and times as text; NA if there is no such time.
+.cloak_days <- function(parts) {
+  part <- function(field, default) {
+    text <- .cloak_or(parts[[field]], default)
+    ifelse(is.na(text) | !nzchar(text), default, text)
+  }
+  number <- function(field, default) as.numeric(part(field, default))
+  year <- number("Y", "1900")
+  dates <- sprintf("%04.0f-%02.0f-%02.0f", year, number("m", "1"), number("d", "1"))
+  midnight <- as.numeric(as.Date(dates, format = "%Y-%m-%d"))
+  zone <- part("zone", "Z")
+  digits <- substr(paste0(gsub("[^0-9]", "", zone), "0000"), 1, 4)
+  hours <- as.numeric(substr(digits, 1, 2))
+  minutes <- as.numeric(substr(digits, 3, 4))
+  known <- year >= 1 & number("H", "0") < 24 & number("M", "0") < 60 & number("S", "0") < 60 & hours < 24 & minutes < 60
+  ahead <- ifelse(startsWith(zone, "-"), -1, 1) * (60 * hours + minutes)
+  seconds <- 86400 * midnight + 3600 * number("H", "0") + 60 * (number("M", "0") - ahead) + number("S", "0")
+  microseconds <- as.numeric(substr(paste0(part("f", "0"), "00000"), 1, 6))
+  ifelse(known, (1e6 * seconds + microseconds) / 86400e6, NA)
+}
+# The parts that a pattern finds in text, by their names; NA where it does not fit the whole of it.
+.cloak_parts <- function(pattern, fields, text) {
+  found <- regmatches(text, regexec(pattern, text, perl = TRUE))
+  whole <- vapply(found, function(each) if (length(each)) each[1] else NA_character_, character(1))
+  fit <- !is.na(whole) & nchar(whole) == nchar(text)
+  parts <- lapply(seq_along(fields), function(i)
+    vapply(found, function(each) if (length(each)) each[i + 1] else NA_character_, character(1)))
+  list(fit = fit, parts = stats::setNames(parts, fields))
+}
+.cloak_pattern <- function(name, form) {
+  parts <- regmatches(form, gregexpr("%.|\\s+|.", form, perl = TRUE))[[1]]
+  fields <- substring(parts[startsWith(parts, "%")], 2)
+  if (anyDuplicated(fields) || !all(fields %in% names(.cloak_fields)))
+    stop("column ", name, ": dates as ", form, " cannot be read here as text: give a Date or a time", call. = FALSE)
+  each <- vapply(parts, function(part)
+    if (startsWith(part, "%")) paste0("(", .cloak_fields[[substring(part, 2)]], ")")
+    else if (nzchar(trimws(part))) paste0("\\Q", part, "\\E") else "\\s+", character(1))
+  list(pattern = paste0("(?i)^", paste(each, collapse = "")), fields = fields)
+}
+.cloak_read_days <- function(column, name, cells, codes) {
+  if (inherits(cells, "Date")) return(list(values = as.numeric(cells), gaps = is.na(cells)))
+  if (inherits(cells, "POSIXt")) return(list(values = as.numeric(as.POSIXct(cells)) / 86400, gaps = is.na(cells)))
+  text <- .cloak_text(name, cells)
+  written <- is.character(cells) || is.factor(cells)
+  gaps <- text == "" | (written & text %in% codes)
+  form <- .cloak_or(column$form, "default")
+  values <- rep(NA_real_, length(text))
+  open <- which(!gaps)
+  if (length(open)) {
+    iso <- list(pattern = .cloak_iso, fields = c("Y", "m", "d", "H", "M", "S", "f", "zone"))
+    asked <- if (form == "default") iso else .cloak_pattern(name, form)
+    found <- .cloak_parts(asked$pattern, asked$fields, text[open])
+    values[open] <- ifelse(found$fit, .cloak_days(found$parts), NA)
+  }
+  what <- if (form == "default") "after ISO 8601" else paste("as", form)
+  .cloak_fault(name, !gaps & is.na(values), paste("is no Date, no time and no date", what))
+  list(values = values, gaps = gaps)
+}
+
 .cloak_sources <- function(column)
   switch(column$type, place = c(column$latitude, column$longitude), vector = unlist(column$columns), column$name)
 
@@ -463,48 +577,63 @@
   sources <- .cloak_sources(column)
   lacking <- setdiff(sources, names(table))
   if (length(lacking)) stop("there is no column ", paste(lacking, collapse = ", "), call. = FALSE)
+  if (sum(names(table) %in% sources) > length(sources))
+    stop("there is more than one column ", paste(sources, collapse = " or "), call. = FALSE)
   levels <- unlist(column$levels)
-  gap <- function(cells) is.na(cells) | (.cloak_text(cells) %in% setdiff(codes, levels))
-  gaps <- Reduce(`|`, lapply(sources, function(name) gap(table[[name]])))
   cells <- table[[sources[1]]]
   name <- paste(sources, collapse = " and ")
-  places <- function() match(.cloak_text(cells), levels) - 1
+  # The place of a level, -1 where a cell is none that is declared, and NA where it is missing.
+  places <- function() {
+    text <- .cloak_text(name, cells)
+    found <- match(text, levels, nomatch = 0) - 1
+    ifelse(text == "" | (found < 0 & text %in% codes), NA, found)
+  }
+  # Numbers that mean something only together: where one is missing, all are.
+  numbers <- function(notation) {
+    found <- lapply(sources, function(each) .cloak_read_number(notation, each, table[[each]], codes))
+    gaps <- Reduce(`|`, lapply(found, `[[`, "gaps"))
+    for (i in seq_along(found)) {
+      .cloak_fault(sources[i], !gaps & is.na(found[[i]]$values), "is not a number")
+      .cloak_fault(sources[i], !gaps & is.infinite(found[[i]]$values), "is infinite")
+    }
+    values <- matrix(vapply(found, `[[`, numeric(nrow(table)), "values"), nrow(table))
+    values[gaps, ] <- NA
+    values
+  }
   values <- switch(column$type,
-    number = .cloak_read_number(column, name, cells, gaps),
-    date = .cloak_read_days(name, cells, gaps),
+    number = numbers(column),
+    date = {
+      found <- .cloak_read_days(column, name, cells, codes)
+      ifelse(found$gaps, NA, found$values)
+    },
     boolean = {
-      word <- tolower(.cloak_text(cells))
-      yes <- word %in% c("true", tolower(unlist(column$true_values)))
-      if (!is.logical(cells)) yes <- word %in% tolower(unlist(column$true_values))
-      no <- word %in% tolower(unlist(column$false_values)) | (is.logical(cells) & !yes)
+      text <- .cloak_text(name, cells)
+      gaps <- text %in% c("", codes)
+      yes <- tolower(text) %in% tolower(unlist(column$true_values))
+      no <- tolower(text) %in% tolower(unlist(column$false_values))
       .cloak_fault(name, !gaps & !yes & !no, "is neither yes nor no")
-      ifelse(yes, 1, 0)
+      ifelse(gaps, NA, as.numeric(yes))
     },
     category = {
       found <- places()
-      if (!column$other) .cloak_fault(name, !gaps & is.na(found), "is a level that is not declared")
-      ifelse(is.na(found), length(levels), found)
+      if (!column$other) .cloak_fault(name, found < 0, "is a level that is not declared")
+      ifelse(found < 0, length(levels), found)
     },
     `ordered category` = {
       found <- places()
-      if (column$missing == "refuse") .cloak_fault(name, !gaps & is.na(found), "is a level that is not declared")
-      gaps <- gaps | is.na(found)
-      found
+      if (column$missing == "refuse") .cloak_fault(name, found < 0, "is a level that is not declared")
+      ifelse(found < 0, NA, found)
     },
     place = {
-      both <- vapply(sources, function(each) .cloak_read_number(list(), each, table[[each]], gaps), numeric(nrow(table)))
-      both <- matrix(both, nrow(table))
-      far <- !gaps & (abs(both[, 1]) > 90 | abs(both[, 2]) > 360)
-      .cloak_fault(name, far, "is no latitude and longitude in degrees")
+      both <- numbers(list())
+      .cloak_fault(name, abs(both[, 1]) > 90 | abs(both[, 2]) > 360, "is no latitude and longitude in degrees")
       both
     },
-    vector = {
-      numbers <- vapply(sources, function(each) .cloak_read_number(list(), each, table[[each]], gaps), numeric(nrow(table)))
-      matrix(numbers, nrow(table))
-    },
+    vector = numbers(list()),
     stop("a column of the kind ", column$type, " cannot be read here", call. = FALSE)
   )
   values <- as.matrix(values)
+  gaps <- is.na(values[, 1])
   .cloak_fault(name, !gaps & !apply(is.finite(values), 1, all), "is not a finite number")
   if (column$missing == "refuse") .cloak_fault(name, gaps, "is empty")
   filling <- switch(column$type, boolean = 0.5, place = , vector = unlist(column$centre),
@@ -554,7 +683,7 @@
 .cloak_inputs <- function(release, newdata) {
   names <- release$input_names
   if (is.data.frame(newdata) && !is.null(release$schema)) {
-    codes <- c("", unlist(release$schema$missing_values))
+    codes <- as.character(unlist(release$schema$missing_values))
     used <- Filter(function(column) column$type != "identifier", release$schema$columns)
     X <- do.call(cbind, lapply(used, .cloak_encode_column, table = newdata, codes = codes))
     # Inputs that no column gives, as public predictions by a model, are to be given in figures.
@@ -565,6 +694,7 @@
   if (is.data.frame(newdata)) {
     lacking <- setdiff(names, names(newdata))
     if (length(lacking)) stop("there is no column ", paste(lacking, collapse = ", "), call. = FALSE)
+    for (name in names) .cloak_cells(name, newdata[[name]])
     newdata <- as.matrix(newdata[names])
   }
   if (is.null(dim(newdata))) newdata <- matrix(newdata, nrow = 1)

@@ -16,6 +16,7 @@ from test_every_kind import KINDS, release_of
 from cloakgp import (
     DPGPClassifier,
     DPGPClassifierPrivateInputs,
+    DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
@@ -291,8 +292,16 @@ def test_coverage_and_threshold_are_chosen_on_the_page(opened):
         page.fill("#above", given)
         expected = f"above {given.replace(',', '.')} with {100 * share:.1f} %"
         expect(page.locator("#beyond")).to_contain_text(expected)
-    page.fill("#above", "tall")
-    expect(page.locator("#beyond")).to_have_text("")
+    for given in ("tall", "1,000"):
+        page.fill("#above", given)
+        expect(page.locator("#beyond")).to_have_text("")
+        assert page.get_attribute("#above", "aria-invalid") == "true"
+    expect(page.locator("#outside")).to_have_text(
+        "threshold: 1,000 may be 1000 or 1.000, write one of these."
+    )
+    page.fill("#above", "")
+    expect(page.locator("#outside")).to_have_text("")
+    assert page.get_attribute("#above", "aria-invalid") is None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -378,6 +387,12 @@ def test_every_kernel_is_evaluated_alike(name, opened):
     agrees(release, opened(prediction_html(release)), rtol=1e-7)
 
 
+def test_releases_of_several_outputs_are_refused():
+    model = DPGPMultiOutputRegressor(bounds=[(0, 5)] * 2, **BUDGET)
+    with pytest.raises(TypeError, match="a page predicts one output"):
+        prediction_html(model.fit(X, X).release_)
+
+
 def test_kernels_that_a_page_cannot_evaluate_are_refused():
     named = {name for each in EVERY_KERNEL.values() for name in names_of(each)}
     # The default prior's, which the tests above go through.
@@ -447,6 +462,62 @@ def test_numbers_are_typed_and_what_lies_outside_is_told(opened):
     assert page.get_attribute("#value-0", "aria-invalid") == "true"
     page.fill("#value-0", "2")
     expect(page.locator("#outside")).to_have_text("")
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_what_may_be_thousands_or_decimals_is_refused(opened):
+    release = DPGPRegressor(bounds=(-4, 8), **BUDGET).fit(1000 * X, X[:, 0]).release_
+    page = opened(prediction_html(release))
+    for text in ("2,500", "-2,500"):
+        before = page.input_value("#input-0")
+        page.fill("#value-0", text)
+        plain = text.replace(",", "")
+        expect(page.locator("#outside")).to_contain_text(
+            f"{controls_of(release)[0].label}: {text} may be {plain} or "
+            f"{text.replace(',', '.')}, write one of these."
+        )
+        assert page.get_attribute("#value-0", "aria-invalid") == "true"
+        # What was typed is told still where the field shows again what predictions are of.
+        page.locator("#value-0").press("Tab")
+        assert page.get_attribute("#value-0", "aria-invalid") is None
+        expect(page.locator("#outside")).to_contain_text(text)
+        assert page.input_value("#input-0") == before
+    for text, value in (("2500", 2500), ("2500,125", 2500.125), ("1500,5", 1500.5)):
+        page.fill("#value-0", text)
+        expect(page.locator("#input-0")).to_have_value(str(value))
+        expect(page.locator("#outside")).to_have_text("")
+
+
+@pytest.mark.parametrize("of", ["numbers", "classes"])
+@pytest.mark.parametrize("levels", [["constructor", "x"], ["__proto__", "toString"], ["2", "ten"]])
+def test_all_levels_are_drawn_whatever_their_names(levels, of, opened):
+    table = pd.DataFrame({"age": X[:, 0], "job": np.resize(levels, len(X))})
+    if of == "numbers":
+        release = DPGPRegressor(bounds=(-4, 8), **BUDGET).fit(table, X[:, 0]).release_
+    else:
+        model = DPGPClassifier(classes=levels, **BUDGET)
+        release = model.fit(table, np.resize(levels, len(X))).release_
+    page = opened(prediction_html(release))
+    page.select_option("#over", label="job")
+    expect(page.locator("#picture .xtitle")).to_have_text("job")
+    drawn = controls_of(release)[1].levels
+    assert set(levels) <= set(drawn)
+    expect(page.locator("#picture .xtick text")).to_have_text(list(drawn))
+    points = page.locator("#picture .scatterlayer .trace").first.locator(".point")
+    expect(points).to_have_count(len(drawn))
+    points.first.hover(force=True)
+    expect(page.locator("#picture .hoverlayer")).to_contain_text(f"({drawn[0]}, ")
+
+
+def test_of_many_levels_as_many_are_named_as_there_is_room_for(opened):
+    levels = [f"town {number:03}" for number in range(120)]
+    table = pd.DataFrame({"town": np.resize(levels, 240)})
+    model = DPGPRegressor(bounds=(0, 1), **BUDGET)
+    release = model.fit(table, np.full(240, 0.5)).release_
+    drawn = len(controls_of(release)[0].levels)
+    page = opened(prediction_html(release), width=700)
+    expect(page.locator("#picture .scatterlayer .point")).to_have_count(drawn)
+    assert 10 < page.locator("#picture .xtick text").count() < 60
 
 
 def test_the_page_is_dark_where_all_is_and_its_picture_with_it(opened):

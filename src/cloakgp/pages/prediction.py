@@ -69,6 +69,8 @@ def prediction_html(release: OneOutputRelease) -> str:
 
     Raises
     ------
+    TypeError
+        If it is a release of another kind.
     ValueError
         If its kernel cannot be evaluated on a page.
 
@@ -79,6 +81,8 @@ def prediction_html(release: OneOutputRelease) -> str:
     >>> "https://" in prediction_html(model.release_).partition("<script>")[0]
     False
     """
+    if not isinstance(release, OneOutputRelease):
+        raise TypeError("a page predicts one output from numbers or columns: take predict")
     if release.predicts_within:
         raise ValueError(
             "a page cannot predict by a release or public rows within the release: fit with their "

@@ -48,6 +48,24 @@ globalThis.Cloak = Cloak;
     : release.counts ? width(found.curve) : width(release.bounds));
   const percents = release.quantiles ? release.quantiles.levels.map((level) => Number((100 * level).toPrecision(6))) : [];
 
+  // Of fields: what is wrong with what was typed last. A group of three digits after a comma is thousands
+  // to some and decimals to others, and not guessed: pages separate thousands by commas themselves.
+  const complaints = new Map();
+  const typedIn = (field, label) => {
+    const text = field.value.trim(), plain = text.replace(",", "."), value = text ? Number(plain) : NaN;
+    const twofold = /^[+-]?[1-9]\d{0,2},\d{3}$/.test(text), fine = Number.isFinite(value) && !twofold;
+    field.setAttribute("aria-invalid", String(!fine));
+    complaints.delete(field);
+    if (twofold) complaints.set(field, `${label}: ${text} may be ${text.replace(",", "")} or ${plain}, write one of these.`);
+    return fine ? value : null;
+  };
+
+  const chosenIn = (field, label) => {
+    const value = typedIn(field, label);
+    if (!field.value.trim()) field.removeAttribute("aria-invalid");
+    return value;
+  };
+
   // What is typed may lie where nothing was asked.
   const outside = () => release.controls.flatMap((control, i) =>
     control.kind === "number" && (values[i] < control.lo || values[i] > control.hi)
@@ -55,7 +73,7 @@ globalThis.Cloak = Cloak;
         + (release.clipped ? "It is taken as at the nearest end." : "Nothing was asked there: the further away, "
           + "the more the prediction rests on the prior alone.")] : []).join(" ");
   const tell = () => {
-    find("outside").textContent = outside();
+    find("outside").textContent = [...complaints.values(), outside()].filter(Boolean).join(" ");
     if (release.classes) {
       const shares = Cloak.probabilities(values);
       const best = shares.indexOf(Math.max(...shares));
@@ -98,10 +116,15 @@ globalThis.Cloak = Cloak;
   const draw = () => {
     const control = release.controls[over], points = grid(control), level = control.kind === "level";
     const at = (value) => values.map((own, i) => (i === over ? value : own));
-    const across = (list) => list.map((value) => level ? escaped(control.levels[value])
-      : control.kind === "date" ? iso(value, true) : value);
+    // Levels by their places: Plotly loses some names among categories, as "constructor".
+    const across = (list) => (control.kind === "date" ? list.map((value) => iso(value, true)) : list);
     const xs = across(points), traces = [];
-    const mark = level ? { mode: "markers", marker: { size: 11 } } : { mode: "lines" };
+    const names = level ? control.levels.map(escaped) : [];
+    const mark = level ? { mode: "markers", marker: { size: 11 }, text: names, hovertemplate: "(%{text}, %{y})" }
+      : { mode: "lines" };
+    // As many names as there is room for.
+    const every = Math.ceil((16 * names.length) / find("picture").clientWidth);
+    const labelled = points.filter((place) => place % every === 0);
     if (release.classes) {
       const found = points.map((value) => Cloak.probabilities(at(value)));
       release.classes.forEach((name, i) => {
@@ -138,7 +161,8 @@ globalThis.Cloak = Cloak;
       margin: { l: 60, r: 15, t: 45, b: 50 }, barmode: "overlay", hovermode: level ? "closest" : "x",
       font: { family: "system-ui, sans-serif", color: colourOf("--ink"), size: 13 },
       paper_bgcolor: "transparent", plot_bgcolor: "transparent",
-      xaxis: { title: { text: label }, type: level ? "category" : control.kind === "date" ? "date" : "linear",
+      xaxis: { title: { text: label }, type: control.kind === "date" ? "date" : "linear",
+        ...(level && { range: [-0.5, names.length - 0.5], tickvals: labelled, ticktext: labelled.map((place) => names[place]) }),
         automargin: true, zeroline: false, showgrid: false },
       yaxis: { title: { text: release.classes ? "probability" : escaped(release.output) }, automargin: true,
         type: release.quantiles && release.transform === "log" ? "log" : "linear",
@@ -179,16 +203,17 @@ globalThis.Cloak = Cloak;
         ? Date.parse(`${input.value}Z`.replace(/^(.{10})Z/, "$1")) / DAY : Number(input.value);
       if (!Number.isFinite(value)) return;
       values[i] = value;
+      complaints.delete(typed);
       say();
       update();
     });
     if (typed) {
       typed.addEventListener("input", () => {
-        const text = typed.value.trim().replace(",", "."), value = Number(text);
-        typed.setAttribute("aria-invalid", String(!text || !Number.isFinite(value)));
-        if (!text || !Number.isFinite(value)) return;
-        values[i] = value;
-        input.value = value;
+        const value = typedIn(typed, control.label);
+        if (value !== null) {
+          values[i] = value;
+          input.value = value;
+        }
         update();
       });
       typed.addEventListener("change", () => { typed.removeAttribute("aria-invalid"); say(); });
@@ -198,16 +223,13 @@ globalThis.Cloak = Cloak;
   });
   if (!release.classes) {
     find("coverage").addEventListener("input", (event) => { percent = Number(event.target.value); update(); });
-    find("above").addEventListener("input", (event) => {
-      const given = event.target.value.trim().replace(",", "."), number = Number(given);
-      threshold = given && Number.isFinite(number) ? number : null;
-      update();
-    });
+    find("above").addEventListener("input", (event) => { threshold = chosenIn(event.target, "threshold"); update(); });
   }
   if (release.counts) {
     find("exposure").addEventListener("input", (event) => {
-      const number = Number(event.target.value.trim().replace(",", "."));
-      exposure = number > 0 && Number.isFinite(number) ? number : 1;
+      const number = chosenIn(event.target, "exposure");
+      if (number > 0) exposure = number;
+      else if (!event.target.value.trim()) exposure = 1;
       update();
     });
   }
