@@ -22,6 +22,7 @@ from cloakgp.models.trend import Trend
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import DenseStrategy, Measurement, Release
+from tests.repeating import repeating_noise
 
 # What rewrites the golden files is run where their form changes.
 collect_ignore = ["data/golden"]
@@ -143,10 +144,32 @@ def _no_power_cut():
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _environment_of_its_own():
+    """What a module leaves in the environment ends with it: clusters tell all later children."""
+    before = dict(os.environ)
+    yield
+    for name in {*os.environ, *before}:
+        # Those of pytest say where it is.
+        if name.startswith("PYTEST_"):
+            continue
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """The same public draws in every run of a test."""
     return np.random.default_rng(20180331)
+
+
+@pytest.fixture
+def noise_that_repeats():
+    """The same privacy noise in every run: for what is true of most draws, and not of all."""
+    with repeating_noise():
+        yield
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_key_anchor_and_database_are_apart(monkeypatch):
 
 
 @pytest.mark.slow
-def test_its_program_starts_and_is_found_healthy(tmp_path):
+def test_its_program_starts_and_is_found_healthy(tmp_path, patience):
     moved = {place: tmp_path / place.strip("/") for place in ("/data", "/keys", "/anchors")}
     for folder in moved.values():
         folder.mkdir()
@@ -110,4 +110,4 @@ def test_its_program_starts_and_is_found_healthy(tmp_path):
             pytest.fail("it is found healthy without its folder")
     finally:
         served.terminate()
-        served.communicate(timeout=60)
+        served.communicate(timeout=patience)

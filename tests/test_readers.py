@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 import shutil
@@ -54,6 +55,30 @@ cat(jsonlite::toJSON(list(
   interval = told(function() predict_interval(release, rows, 0.8)),
   above = told(function() probability_above(release, rows, 31.5))
 ), digits = NA, na = "null", dataframe = "columns"))
+"""
+
+
+# A prediction for each row of raw cells, or why there is none, whatever the others say.
+ROWS_WITH_NODE = """
+import { readFileSync } from "node:fs";
+import { readRelease } from "./index.js";
+const [file, table] = process.argv.slice(1);
+const release = await readRelease(readFileSync(file));
+console.log(JSON.stringify(JSON.parse(readFileSync(table)).map((row) => {
+  try { return release.predict(row).mean; } catch (error) { return error.message; }
+})));
+"""
+ROWS_WITH_R = """
+source("cloakgp.R")
+given <- commandArgs(trailingOnly = TRUE)
+release <- read_release(given[1])
+rows <- jsonlite::fromJSON(given[2], simplifyVector = FALSE)
+told <- function(row) {
+  row[vapply(row, is.null, logical(1))] <- NA
+  row <- as.data.frame(row, check.names = FALSE)
+  tryCatch(predict(release, row)$mean, error = conditionMessage)
+}
+cat(jsonlite::toJSON(lapply(rows, told), digits = NA, auto_unbox = TRUE))
 """
 
 
@@ -367,6 +392,24 @@ def test_r_reads_raw_columns_alike(name, releases, table, rscript, tmp_path):
         close(found, frame if name == "quantiles" else frame[["median", "lower", "upper"]])
 
 
+@pytest.mark.parametrize("name", ["constructor", "__proto__"])
+def test_what_every_object_has_is_no_column_of_a_row(name, node, tmp_path):
+    """In JavaScript, `"constructor" in row` is true of every row."""
+    X = np.linspace(0, 1, 20)[:, None]
+    numbers = DPGPRegressor(bounds=(0, 1), epsilon=1.0, insecure_seed=0)
+    for column in (X, np.resize(["clerk", "cook"], 20)):
+        frame = pd.DataFrame({"age": X[:, 0], name: np.ravel(column)})
+        release = numbers.fit(frame, X[:, 0]).release_
+        told = []
+        for rows in (frame.head(1)[["age"]], frame.head(1)):
+            folder = tmp_path / f"{column.dtype.kind}{rows.shape[1]}"
+            folder.mkdir()
+            command = [node, "--input-type=module", "-e", ROWS_WITH_NODE]
+            told += json.loads(run([*command, *saved(release, rows, folder)], JAVASCRIPT))
+        assert told[0] == f"there is no column {name}"
+        assert told[1] == pytest.approx(release.predict(frame.head(1))[0])
+
+
 @pytest.mark.parametrize("language", ["javascript", "r"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_calibration_and_noise_that_varies_are_told_alike(name, language, tmp_path, request):
@@ -475,3 +518,269 @@ def test_damaged_files_are_refused(language, cut, tmp_path, request):
         pytest.skip("R before 4.5 lacks SHA-256 (on Debian, apt-get install r-cran-digest)")
     assert made.returncode != 0
     assert "this is no release file that can be read here" in made.stderr
+
+
+CELLS = Schema(
+    (
+        Number("amount", missing="impute", fill=40.0),
+        Number("price", decimal=",", thousands=".", missing="impute", fill=1300.0),
+        Category(
+            "zip",
+            levels=("100000", "200000", "0.5", "0.30000000000000004", "1e-05", "true", "inf", "é"),
+            missing="category",
+        ),
+        OrderedCategory("grade", levels=("1", "2", "3"), missing="impute", fill=1.0),
+        Boolean("paid", true_values=("true", "1"), false_values=("false", "0"), missing="impute"),
+        Boolean("member", true_values=("yes",), false_values=("no",), missing="impute"),
+        Date("iso", linear=False, cycles=("day", "week", "year"), missing="impute"),
+        Date("swapped", form="%Y-%d-%m", linear=False, cycles=("year",), missing="impute"),
+        Date("clock", form="%d.%m.%Y %H:%M", linear=False, cycles=("day",), missing="impute"),
+        Date("whole", form="%Y%m%d", linear=False, cycles=("year",), missing="impute"),
+        Date("exact", form="%d/%m/%Y %H:%M:%S.%f", linear=False, cycles=("day",), missing="impute"),
+        Date("named", form="%d %b %Y", linear=False, cycles=("year",), missing="impute"),
+        Place("home", latitude="lat", longitude="lon", centre=(51.5, 0.0), missing="impute"),
+    ),
+    missing_values=("-99", "NA", "unknown"),
+)
+# The row in which every cell below stands.
+BESIDE = {
+    "amount": 35.0,
+    "price": "1.234,5",
+    "zip": "100000",
+    "grade": "2",
+    "paid": "true",
+    "member": "yes",
+    "iso": "2020-02-03",
+    "swapped": None,
+    "clock": None,
+    "whole": None,
+    "exact": None,
+    "named": None,
+    "lat": 51.5,
+    "lon": 0.1,
+}
+GAPS = (None, "", "  ", "NA", " NA ", "unknown", "-99", "-99.0", -99, -99.0, "NaN", "nan", "NULL")
+ROW_CELLS = {
+    "amount": (
+        *GAPS,
+        *("-99.00", "-9.9e1", "+35", "35.", ".5", "3.5E1", "035", "1_000", "1,5", "1.234,5"),
+        *("0x10", "abc", "inf", "-Infinity", "1e400", "1e-400", "1e0000000001", "٣٥", "35\n"),
+        *("\u00a035", "\t35 ", '"35"', '" 35 "', '"35', '"NA"', "\u00a0", "\n", "True", "false"),
+        *(True, False, "NAN", "--5", "5-", ".", "e5", "1e", "36", 36, 36.5),
+    ),
+    "price": (
+        *GAPS,
+        *("1234,5", "1.234", "1234", "1.2,5", "1.234.", "1.234.567,8", "12.34", "1,234.5", "1,2,3"),
+        *("-99,0", "+1.234", "1234e-1", '"1.234,5"', '"1234', "true", True, "1.234,", ",5", "inf"),
+        *("\u00a01.234,5", " 1.234,5 ", 1234.5, 1234, "1 234,5", "1'234,5"),
+    ),
+    "zip": (
+        *GAPS,
+        *(100000, 100000.0, "100000.0", " 100000 ", "\u00a0100000\u3000", "100000\x1f", "1e+05"),
+        *("\ufeff100000", 200000, 0.5, 0.1 + 0.2, 0.3, 0.00001, 1e-7, True, False, "TRUE", "inf"),
+        *("é", "e\u0301", "É", "other", "100 000"),
+    ),
+    "grade": (*GAPS, 1, 1.0, 3.0, "1.0", " 3 ", 2.5, True),
+    "paid": (*GAPS, True, False, "TRUE", " False ", "1", 1, 1.0, 0.0, "1.0", "t", "yes", 2),
+    "member": (*GAPS, "YES", "No", True, False, 1),
+    "iso": (
+        *GAPS,
+        *("1969-12-31", "1900-03-01", "0001-01-01", "0000-01-01", "2020-02-29", "2021-02-29"),
+        *("1900-02-29", "2020-13-01", "2020-00-10", "2020-01-00", "2020-2-3", "03.02.2020"),
+        *("2020-02-03T10:30", "2020-02-03 10:30", "2020-02-03T10:30:15", "2020-02-03T25:00"),
+        *("2020-02-03T99:99", "2020-02-03T24:30", "2020-02-03T10:60", "2020-02-03T10:30:60"),
+        *("2020-02-03T10:30:15.5", "2020-02-03T10:30:15,5", "2020-02-03T10:30:15.1234567"),
+        *("2020-02-03T10:30:15.", "2020-02-03T10:30Z", "2020-02-03T10:30z", "2020-02-03Z"),
+        *("2020-02-03T10:30+02:00", "2020-02-03T10:30-0330", "2020-02-03 10:30:00+02"),
+        *("2020-02-03T10:30+24:00", "2020-02-03T23:30-02:00", "1969-12-31T23:59:59.999999Z"),
+        *("2020-02-03T", "2020-02", "20200203", 20200203, 18295.5, True, " 2020-02-03 "),
+        *("٢٠٢٠-02-03", "+2020-02-03", "12020-02-03", "2020-02-03T10:30 +02:00x"),
+    ),
+    "swapped": (
+        *GAPS,
+        *("2020-02-03", "2020-31-12", "2020-12-31", "2020-2-3", "2020-29-02", "2021-29-02"),
+        *("2020-02-03T00:00", "0000-01-01", "1969-31-12", " 2020-02-04 ", "20-02-03", 20200203),
+    ),
+    "clock": (
+        *GAPS,
+        *("03.04.2020 12:45", "3.4.2020 1:5", "03.04.2020  10:31", "03.04.2020T10:30"),
+        *("03.04.2020 24:00", "03.04.2020 10:60", "2020-04-03 10:30", "03.04.2020 10:30:15"),
+        *("03.04.2020", "03.04.2020 1", "03-04-2020 10:30", "03.04.2020 10:305"),
+    ),
+    "whole": (*GAPS, 20200304, 20200304.0, "2020034", "2020111", "202001011", "20201301"),
+    "exact": (
+        *("03/04/2020 10:30:15.5", "03/04/2020 10:30:15.123456", "03/04/2020 10:30:15.1234567"),
+        *("03/04/2020 10:30:15", "03/04/2020 10:30:60.0", "03/04/2020 10:30:61.5"),
+    ),
+    "lat": (*GAPS, "51.25", "51,25", 95, "inf", True, "south"),
+}
+# What Python reads, and readers refuse by the column's name.
+ONLY_PYTHON = {
+    "zip": (9007199254740993, 1e22),
+    "iso": (
+        *("2020-02-03t10:30", "2020-02-03T10", "20200203T1030", "2020-W05-1"),
+        *("2020-02-03+02:00", "2020-02-03T10:30+01:60"),
+    ),
+    "named": ("03 Apr 2020", "3 apr 2020"),
+}
+
+
+# What a cell of a language's own type means in Python, or that it is refused.
+REFUSED = object()
+NOON, EPOCH = dt.datetime(2020, 5, 6, 12), dt.datetime(1970, 1, 1)
+OWN_TYPES = {
+    "javascript": (
+        *(("iso", "new Date(Date.UTC(2020, 4, 6, 12))", NOON), ("iso", "new Date(NaN)", None)),
+        *(("swapped", "new Date(Date.UTC(2020, 4, 6, 12))", NOON), ("named", "new Date(0)", EPOCH)),
+        *(("zip", "100000n", 100000), ("zip", "new Date(0)", REFUSED), ("zip", "NaN", None)),
+        *(("zip", "-0", -0.0), ("zip", "Infinity", np.inf), ("zip", "['100000']", REFUSED)),
+        *(("amount", "35n", 35), ("amount", "NaN", None), ("amount", "undefined", None)),
+        *(("amount", "Infinity", REFUSED), ("amount", "[35]", REFUSED), ("amount", "{}", REFUSED)),
+        *(("price", "-99n", None), ("iso", "18000n", REFUSED), ("amount", "new Date(0)", REFUSED)),
+    ),
+    "r": (
+        *(
+            ("iso", "as.POSIXct('2020-05-06 12:00', tz = 'UTC')", NOON),
+            ("iso", "as.Date(NA)", None),
+        ),
+        *(("iso", "as.POSIXct('2020-05-06 14:00', tz = 'Etc/GMT-2')", NOON),),
+        *(("swapped", "as.Date('2020-05-06')", dt.date(2020, 5, 6)),),
+        *(("named", "as.Date('1970-01-01')", EPOCH), ("iso", "factor('2020-02-03')", "2020-02-03")),
+        *(
+            ("zip", "100000L", 100000),
+            ("zip", "1e5", 100000),
+            ("zip", "factor('200000')", "200000"),
+        ),
+        *(("zip", "I('200000')", "200000"), ("zip", "Inf", np.inf), ("zip", "-0", -0.0)),
+        *(("zip", "NA", None), ("zip", "Sys.Date()", REFUSED), ("zip", "0.1 + 0.2", 0.1 + 0.2)),
+        *(("amount", "structure(35, class = 'integer64')", REFUSED), ("amount", "35L", 35)),
+        *(("amount", "as.difftime(35, units = 'mins')", REFUSED), ("amount", "NaN", None)),
+        *(("amount", "Inf", REFUSED), ("amount", "35i", REFUSED), ("amount", "factor('35')", "35")),
+        *(("amount", "TRUE", True), ("price", "-99L", None), ("iso", "18000", REFUSED)),
+    ),
+}
+OWN_TYPES_WITH_NODE = """
+import { readFileSync } from "node:fs";
+import { readRelease } from "./index.js";
+const [file, table] = process.argv.slice(1);
+const release = await readRelease(readFileSync(file)), beside = JSON.parse(readFileSync(table));
+const told = (name, cell) => {
+  try { return release.predict({ ...beside, [name]: cell }).mean; }
+  catch (error) { return error.message; }
+};
+console.log(JSON.stringify([CELLS]));
+"""
+OWN_TYPES_WITH_R = """
+source("cloakgp.R")
+given <- commandArgs(trailingOnly = TRUE)
+release <- read_release(given[1])
+beside <- jsonlite::fromJSON(given[2], simplifyVector = FALSE)
+beside[vapply(beside, is.null, logical(1))] <- NA
+beside <- as.data.frame(beside, check.names = FALSE)
+told <- function(name, cell) {
+  beside[[name]] <- cell
+  tryCatch(predict(release, beside)$mean, error = conditionMessage)
+}
+cat(jsonlite::toJSON(list(CELLS), digits = NA, auto_unbox = TRUE))
+"""
+
+
+def beside(column, cell):
+    return BESIDE | {column: cell}
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """A release on whose raw columns predictions depend, all of them."""
+    rng = np.random.default_rng(5)
+    choices = {
+        "amount": (20.0, 35.0, 50.0, None),
+        "price": ("1.234,5", "1.300", "1.400"),
+        "zip": ("100000", "200000", "0.5", "0.30000000000000004", "1e-05", "true", "smith", None),
+        "grade": ("1", "2", "3"),
+        "paid": ("true", "false", None),
+        "member": ("yes", "no"),
+        "iso": ("2020-02-03", "2020-05-06T12:00", "2020-08-07T18:00"),
+        "swapped": ("2020-03-02", "2020-02-03", "2020-07-08"),
+        "clock": ("03.04.2020 10:30", "03.04.2020 16:30"),
+        "whole": ("20200203", "20200804"),
+        "exact": ("03/04/2020 10:30:15.25", "03/04/2020 18:30:15.25"),
+        "named": ("03 Apr 2020", None),
+        "lat": (51.25, 51.5, 51.75),
+        "lon": (0.0, 0.1),
+    }
+    count = 60
+    drawn = {
+        name: [values[place] for place in rng.integers(len(values), size=count)]
+        for name, values in choices.items()
+    }
+    table = pd.DataFrame(drawn, dtype=object)
+    model = DPGPRegressor(bounds=(0.0, 10.0), schema=CELLS, **BUDGET | {"epsilon": 20.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(table, rng.uniform(0, 10, count)).release_
+
+
+def told_of_rows(language, release, rows, folder, request, *, scripts=None):
+    with_node, with_r = scripts or (ROWS_WITH_NODE, ROWS_WITH_R)
+    release.save(folder / "release.cloak")
+    (folder / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    paths = (folder / "release.cloak", folder / "rows.json")
+    if language == "javascript":
+        node = request.getfixturevalue("node")
+        return json.loads(run([node, "--input-type=module", "-e", with_node, *paths], JAVASCRIPT))
+    return json.loads(run([request.getfixturevalue("rscript"), "-e", with_r, *paths], R))
+
+
+def python_says(release, row):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            [mean] = release.predict(
+                pd.DataFrame({name: [row[name]] for name in row}, dtype=object)
+            )
+        except ValueError as error:
+            return str(error)
+    return mean
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+@pytest.mark.parametrize("column", ROW_CELLS)
+def test_every_cell_is_read_alike_or_refused_by_both(column, language, cells, tmp_path, request):
+    rows = [beside(column, cell) for cell in ROW_CELLS[column]]
+    told = told_of_rows(language, cells, rows, tmp_path, request)
+    expected = [python_says(cells, row) for row in rows]
+    # Cells are read differently, or nothing is compared.
+    assert len({each for each in expected if not isinstance(each, str)}) > 1
+    wrong = []
+    for cell, found, known in zip(ROW_CELLS[column], told, expected, strict=True):
+        if isinstance(known, str) or isinstance(found, str):
+            fits = isinstance(known, str) and isinstance(found, str) and column in found
+        else:
+            fits = abs(found - known) <= 1e-7
+        if not fits:
+            wrong.append((cell, found, known))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+@pytest.mark.parametrize("column", ONLY_PYTHON)
+def test_what_only_python_reads_is_refused_by_name(column, language, cells, tmp_path, request):
+    rows = [beside(column, cell) for cell in ONLY_PYTHON[column]]
+    assert all(isinstance(python_says(cells, row), float) for row in rows)
+    for said in told_of_rows(language, cells, rows, tmp_path, request):
+        assert isinstance(said, str)
+        assert column in said
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+def test_cells_of_a_languages_own_types_are_read_or_refused(language, cells, tmp_path, request):
+    written = ", ".join(f"told('{name}', {cell})" for name, cell, _ in OWN_TYPES[language])
+    scripts = [each.replace("CELLS", written) for each in (OWN_TYPES_WITH_NODE, OWN_TYPES_WITH_R)]
+    told = told_of_rows(language, cells, BESIDE, tmp_path, request, scripts=scripts)
+    for (name, cell, meant), found in zip(OWN_TYPES[language], told, strict=True):
+        if meant is REFUSED:
+            assert isinstance(found, str), cell
+            assert f"column {name}" in found
+        else:
+            assert found == pytest.approx(python_says(cells, beside(name, meant)), abs=1e-7), cell

@@ -147,8 +147,9 @@ def test_the_search_finds_first_what_explains(browser, address, patience):
     page.close()
 
 
-def test_a_formula_is_as_wide_as_its_parts_and_in_its_font(browser, address):
+def test_a_formula_is_as_wide_as_its_parts_and_in_its_font(browser, address, patience):
     page = browser.new_page()
+    page.set_default_timeout(1000 * patience)
     page.goto(f"{address}/mathematics/calibration.html")
     assert page.evaluate("document.fonts.load('16px Formulas').then((found) => found.length)") == 1
     fraction, whole = (

@@ -29,8 +29,9 @@ SAMPLER = "privacy.sampler"
 # These shuffle, split and draw samples of published data, draw places among public inputs, or
 # simulate people; they never draw privacy noise.
 SPLITTERS = ("cli.demonstration", "data.example", "experiments", "fitting.resolution")
-# Draw the key of a ledger or of marks, and tokens, which must not be guessed.
-KEYS = ("ledger.keys", "service.credentials", "streams.marks")
+# Draw the key of a ledger or of marks, and tokens, which must not be guessed; and keys of requests,
+# of which no two may be alike.
+KEYS = ("client.keys", "ledger.keys", "service.credentials", "streams.marks")
 
 # Folders of tests that stand for no folder of the package: what they are about lies elsewhere, or
 # goes through all of it.

@@ -1,4 +1,4 @@
-from . import data, models, plots
+from . import baselines, data, models, plots
 from .estimators import (
     DPGPClassifier,
     DPGPClassifierPrivateInputs,
@@ -7,9 +7,8 @@ from .estimators import (
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
-    baselines,
 )
-from .estimators.base import RepeatedSpendingWarning
+from .estimators.surroundings import RepeatedSpendingWarning
 from .fitting.planning import SparseModelWarning
 from .fitting.visits import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose

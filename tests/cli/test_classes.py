@@ -112,6 +112,7 @@ def test_from_table_to_picture(folder, suffix):
     fails(run("plot", "ill.cloak", "-o", "x.png", "--class", "perhaps"), "its classes are: no, yes")
 
 
+@pytest.mark.usefixtures("noise_that_repeats")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("classes", ["0,1", "1,0"])
 def test_numbers_are_classes_as_they_are_written(suffix, classes):
@@ -397,3 +398,12 @@ def test_undeclared_classes_of_many_rows_are_not_shown(monkeypatch):
     monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
     fails(release(output="odd"), "not among the declared classes")
     fails(release(output="height", classes="100,101"), "not among the declared classes")
+
+
+def test_there_is_no_fan_of_classes_and_that_is_said():
+    assert release().exit_code == 0
+    fails(
+        run("plot", "ill.cloak", "--kind", "fan", "-o", "fan.png"),
+        "quantiles are of numbers: classes have probabilities",
+    )
+    assert not Path("fan.png").exists()

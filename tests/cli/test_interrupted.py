@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -152,8 +151,32 @@ def test_the_ledger_has_counted_the_same(interrupt):
     assert run("ledger", "verify", "--ledger", "people.db").exit_code == 0
 
 
-def test_a_real_interruption(folder):
-    """SIGINT to the process, while rows are read in passes."""
+WAITING = """
+import signal, threading
+from cloakgp.cli import main
+from cloakgp.data.files import FileRows
+
+interrupted, blocks = threading.Event(), FileRows._blocks
+
+def interrupt(*given):
+    interrupted.set()
+    signal.default_int_handler(*given)
+
+def waiting(*given, **settings):
+    for block in blocks(*given, **settings):
+        yield block
+        print("reading", flush=True)
+        while not interrupted.wait(0.05):
+            pass
+
+signal.signal(signal.SIGINT, interrupt)
+FileRows._blocks = waiting
+main()
+"""
+
+
+def test_a_real_interruption(folder, patience):
+    """SIGINT to the process, while rows are read in passes: it goes on with none before that."""
     rows = 200_000
     rng = np.random.default_rng(1)
     table = {"age": rng.uniform(20, 80, rows), "pay": rng.uniform(0, 1000, rows)}
@@ -161,26 +184,17 @@ def test_a_real_interruption(folder):
     words = [str(word) for word in release(epsilon=1)]
     words[1] = "people.parquet"
     process = subprocess.Popen(
-        [sys.executable, "-c", "from cloakgp.cli import main; main()", *words],
+        [sys.executable, "-c", WAITING, *words],
         cwd=folder,
         env={**os.environ, "CLOAKGP_LEDGER": ""},
         stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
-        while not any(folder.glob(".a.cloak*")) and process.poll() is None:
-            # It has the file open, with or without a name, once it reads the table.
-            if any(
-                os.path.realpath(each).startswith(str(folder))
-                for each in Path(f"/proc/{process.pid}/fd").glob("*")
-            ):
-                break
-            time.sleep(0.05)
-        time.sleep(1.0)
+        assert process.stdout.readline() == "reading\n"
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=patience)
     finally:
         process.kill()
     assert process.returncode == 130

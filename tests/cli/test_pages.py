@@ -77,6 +77,8 @@ def test_pages_are_written_for_numbers_and_classes_and_refused_for_others(folder
     release_of("several outputs").save("some.cloak", overwrite=True)
     refused = run("page", "some.cloak", "-o", "other.html")
     assert refused.exit_code == 1
+    assert "this command takes releases of one private column" in refused.stderr
+    assert "`cloakgp predict`" in refused.stderr
     assert not (folder / "other.html").exists()
     assert "must end in .html" in run("page", "some.cloak", "-o", "page.txt").stderr
 

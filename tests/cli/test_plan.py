@@ -210,3 +210,18 @@ def test_scripts_are_not_asked():
     said = run("release", "heights.csv", *NUMBERS, "--stages", "one", "-o", "a.cloak")
     assert said.exit_code == 0, said.output
     assert "spend this?" not in said.stdout
+
+
+def test_bounds_of_zero_and_one_are_remarked_on_before_a_release():
+    people = pd.read_csv("people.csv").assign(height=SECRET)
+    people.to_csv("people.csv", index=False)
+    ones = [
+        *NUMBERS[: NUMBERS.index("--bounds")],
+        "--bounds",
+        0,
+        1,
+        *NUMBERS[NUMBERS.index("--bounds") + 3 :],
+    ]
+    assert "--classes 0,1" in run("release", "people.csv", *ones, "-o", "a.cloak").stderr
+    assert "--classes 0,1" in " ".join(run("plan", "people.csv", *ones, "--quick").stdout.split())
+    assert "--classes 0,1" not in run("release", "people.csv", *NUMBERS, "-o", "a.cloak").stderr

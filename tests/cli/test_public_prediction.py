@@ -33,6 +33,7 @@ def run(command: str, *words: str, inputs: str = "age") -> Result:
 WITH_HELP = ("--bounds", "0", "300", "--public-prediction", "census")
 
 
+@pytest.mark.usefixtures("noise_that_repeats")
 @pytest.mark.parametrize("inputs", ["age", "age,census"])
 def test_the_column_is_an_input_named_or_not(folder: Path, inputs: str) -> None:
     # So much that no draw of the noise moves predictions by what is tested in the end.

@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from counting_keeper import Counting
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
@@ -21,6 +22,7 @@ from cloakgp.estimators.base import (
     tag_noisy,
 )
 from cloakgp.fitting.request import check_learning, choose_hyperprior
+from cloakgp.privacy.spending import counted_by
 from cloakgp.release import Hyperprior
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-3}
@@ -223,6 +225,21 @@ def test_columns_keep_their_names(rng):
     assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "ill")
     fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y.to_numpy())
     assert fitted.release_.output_name == "y"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_names_that_files_cannot_hold_are_refused_before_anything_is_spent(name):
+    """They were fitted, and paid for, and no page could be made of the release."""
+    X, y = table(name)
+    half = pd.Index(["\ud800"], dtype=object)
+    named = pd.Series(y, name="\ud800") if y.ndim == 1 else pd.DataFrame(y, columns=["a", "b"])
+    if y.ndim == 2:
+        named.columns = pd.Index(["\ud800", "b"], dtype=object)
+    for given in ((pd.DataFrame(X, columns=half), y), (X, named)):
+        keeper = Counting()
+        with counted_by(keeper), pytest.raises(ValueError, match="half of a character"):
+            model(name).fit(*given)
+        assert keeper.costs == []
 
 
 @pytest.mark.parametrize("name", names_where(DesignMixin))

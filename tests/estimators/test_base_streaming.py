@@ -48,6 +48,7 @@ def release_command(files, name, *more, to):
     )
 
 
+@pytest.mark.usefixtures("noise_that_repeats")
 @pytest.mark.parametrize(
     ("name", "criterion"), [("people.parquet", "bayes"), ("people.csv", "trace")]
 )

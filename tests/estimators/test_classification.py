@@ -237,9 +237,12 @@ def test_the_order_of_declaration_does_not_matter(table):
     y = np.array(["b", "a", "c"])[bits]
     rates = {"a": 0.2, "b": 0.3, "c": 0.5}
     fits = [
-        model(classes=list(order), class_rates=[rates[one] for one in order], insecure_seed=1).fit(
-            X, y
-        )
+        model(
+            classes=list(order),
+            class_rates=[rates[one] for one in order],
+            kernel=KERNEL,
+            insecure_seed=1,
+        ).fit(X, y)
         for order in ("abc", "cab")
     ]
     np.testing.assert_array_equal(fits[0].classes_, ["a", "b", "c"])
@@ -353,6 +356,8 @@ BAD_PARAMETERS = {
     "inducing elsewhere": ({"inducing": [[0.0, 1.0]]}, "inducing has 2 columns, expected 1"),
     "a rate too many": ({"class_rates": [0.2, 0.3, 0.5]}, "class_rates must be one per class"),
     "a rate alone": ({"class_rates": 0.5}, "class_rates must be one per class"),
+    "rates by class": ({"class_rates": {"a": 0.5, "b": 0.5}}, "numbers in the order of classes"),
+    "rates as text": ({"class_rates": ["few", "many"]}, "numbers in the order of classes"),
     "rates beyond one": ({"class_rates": [0.5, 0.6]}, "class_rates must add up to 1"),
     "a rate of zero": ({"class_rates": [0.0, 1.0]}, "strictly between 0 and 1"),
     "a rate of NaN": ({"class_rates": [np.nan, 0.5]}, "strictly between 0 and 1"),

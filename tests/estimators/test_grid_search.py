@@ -15,12 +15,21 @@ from joblib import parallel_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from sklearn.model_selection import ParameterGrid
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, ParameterGrid
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 from spying_backend import holds, spying
 
 import cloakgp.estimators.grid_search as grid_search
-from cloakgp import DPGPClassifier, DPGPRegressor, Release
+from cloakgp import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    Release,
+)
 from cloakgp.estimators.grid_search import DPGridSearchCV
 from cloakgp.fitting import held as fitting
 from cloakgp.privacy.accounting import Guarantee
@@ -264,16 +273,55 @@ def test_column_names_are_kept():
         ({"grid": {"criterion": ["trace"]}}, "criterion"),
         ({"grid": []}, "at least one"),
         ({"grid": {"noise_variance": [-1.0]}}, "noise_variance"),
-        ({"cv": 1}, "folds"),
-        ({"cv": 81}, "folds"),
+        ({"cv": 1}, "cv must lie between 2 and the number of rows, 80, got 1"),
+        ({"cv": 81}, "cv must lie between"),
+        ({"cv": KFold(3)}, "cv must be a whole number"),
+        ({"cv": True}, "cv must be a whole number"),
+        ({"grid": {"kernel__length_scale": [0.7, 5.0]}}, "sets parameters of a kernel"),
+        (
+            {"grid": {"kernel": [RBF(), None], "kernel__length_scale": [5.0]}},
+            "sets parameters of a kernel",
+        ),
         ({"selection_epsilon": 0.0}, "epsilon"),
         ({"mechanism": "coin"}, "mechanism"),
         ({"loss": "cubic"}, "loss"),
     ],
 )
 def test_bad_settings(settings, complaint):
-    with pytest.raises(ValueError, match=complaint):
+    keeper = Counting()
+    with counted_by(keeper), pytest.raises(ValueError, match=complaint):
         search(**settings).fit(*waves())
+    assert keeper.costs == []
+
+
+def test_a_grid_may_bring_the_kernel_whose_parameters_it_sets():
+    grid = {"kernel": [RBF()], "kernel__length_scale": [0.7, 50.0]}
+    found = search(grid, selection_epsilon=100.0).fit(*waves())
+    assert found.best_estimator_.kernel == RBF(0.7)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "named"),
+    [
+        (make_pipeline(DPGPRegressor(**BUDGET)), "Pipeline: at the end of a pipeline"),
+        (DPGPQuantileRegressor(**BUDGET), "DPGPQuantileRegressor"),
+        (DPGPMultiOutputRegressor(**BUDGET | {"bounds": [(0, 1)]}), "DPGPMultiOutputRegressor"),
+        (DPGPRegressorPrivateInputs(input_bounds=(0, 1), **BUDGET), "DPGPRegressorPrivateInputs"),
+        (Ridge(), "Ridge"),
+        (DPGPRegressor, "the class DPGPRegressor"),
+        (None, "NoneType"),
+    ],
+    ids=str,
+)
+def test_other_estimators_are_refused_by_name(estimator, named):
+    keeper = Counting()
+    with counted_by(keeper), pytest.raises(TypeError, match=f"not for {named}"):
+        DPGridSearchCV(estimator, {"mean": [0.0]}, selection_epsilon=0.5).fit(*waves())
+    assert keeper.costs == []
+
+
+def test_what_kind_an_unsuitable_estimator_is_can_be_asked():
+    assert is_regressor(DPGridSearchCV(Ridge(), {"alpha": [1.0]}, selection_epsilon=0.5))
 
 
 def test_bad_outputs_are_not_quoted():

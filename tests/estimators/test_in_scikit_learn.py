@@ -155,6 +155,15 @@ def test_a_table_without_rows_is_said_to_have_none(people):
         model.predict(people.head(0))
 
 
+def test_rows_of_words_without_names_of_columns_are_told_what_is_missing(people):
+    model = DPGPRegressor(**NUMBERS).fit(people, np.linspace(0, 1, 24))
+    cells = people.head(2).to_numpy().tolist()
+    with pytest.raises(
+        ValueError, match=r"X has entries that are no numbers.* a table with their names"
+    ):
+        model.predict(cells)
+
+
 def test_the_same_labels_in_another_order_are_refused(people):
     X, whose = people[["age"]], pd.Series(np.arange(24) // 2)
     y = pd.Series(np.linspace(0, 1, 24))

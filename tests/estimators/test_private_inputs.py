@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel
+from sklearn.metrics import get_scorer
 from sklearn.utils.estimator_checks import check_estimator
 
 from cloakgp import PrivacyParameterWarning
@@ -147,6 +148,17 @@ def test_what_is_kept_holds_no_row(kernel):
     assert fitted.release_.guarantee is not None
 
 
+def test_the_same_labels_in_another_order_are_refused(table):
+    X, y = (pd.DataFrame(table[0], columns=["age", "dose"]), pd.Series(table[1]))
+    for fitted, outputs in (
+        (model(), y),
+        (classifier(), y.gt(0).map({True: "ill", False: "well"})),
+    ):
+        with pytest.raises(ValueError, match="in another order"):
+            fitted.fit(X, outputs[::-1])
+        fitted.fit(X, outputs[::-1].to_numpy())
+
+
 def test_column_names_are_kept(table):
     X, y = table
     frame = pd.DataFrame(X, columns=["age", "weight"])
@@ -226,7 +238,10 @@ def test_more_budget_predicts_better():
     f = np.sin(0.6 * X[:, 0])
     errors = []
     for epsilon in (0.05, 1.0, 20.0):
-        fits = [model(input_bounds=[(0, 10)], epsilon=epsilon).fit(X, f) for _ in range(3)]
+        fits = [
+            model(input_bounds=[(0, 10)], epsilon=epsilon, insecure_seed=seed).fit(X, f)
+            for seed in range(3)
+        ]
         errors.append(np.mean([np.sqrt(np.mean((fit.predict(X) - f) ** 2)) for fit in fits]))
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.15
@@ -360,7 +375,7 @@ def test_probabilities_of_three_classes_come_near_the_truth(neighbours):
 def test_the_order_of_classes_changes_their_columns_alone():
     """Without noise to speak of: corners are turned, and probabilities are not."""
     X, y, _ = three_kinds(np.random.default_rng(1), rows=400)
-    orders = (["a", "b", "c"], ["c", "a", "b"])
+    orders = (["a", "b", "c"], Classes(("c", "a", "b")))
     found = [
         classifier(classes=order, epsilon=1e6, delta=0.1, n_features=8)
         .fit(X, y)
@@ -368,6 +383,41 @@ def test_the_order_of_classes_changes_their_columns_alone():
         for order in orders
     ]
     np.testing.assert_allclose(*found, atol=2e-3)
+
+
+@pytest.mark.parametrize("declared", [["well", "ill", "dead"], ["dead", "well", "ill"]])
+def test_scorers_of_scikit_learn_find_each_class_in_its_column(declared, tmp_path):
+    """They take the columns of `predict_proba` to be those of the sorted classes."""
+    X = np.random.default_rng(4).uniform(0, 6, size=(400, 1))
+    y = np.array(["well", "ill", "dead"])[(X[:, 0] // 2).astype(int)]
+    fitted = classifier(classes=declared, input_bounds=(0, 6), epsilon=1e4).fit(X, y)
+    assert fitted.classes_.tolist() == ["dead", "ill", "well"]
+    assert fitted.score(X, y) > 0.9
+    assert get_scorer("roc_auc_ovr")(fitted, X, y) > 0.95
+    assert get_scorer("neg_log_loss")(fitted, X, y) > -0.6
+    fitted.release_.save(tmp_path / "a.cloak")
+    again = StatisticsRelease.load(tmp_path / "a.cloak")
+    assert again.class_labels == ("dead", "ill", "well")
+    assert again.predict(X) == fitted.predict(X).tolist()
+    columns = again.predict_frame(X)[[f"p_{label}" for label in fitted.classes_]]
+    np.testing.assert_array_equal(columns, fitted.predict_proba(X))
+
+
+def test_declared_classes_keep_their_order_as_such():
+    X, y, _ = labelled(np.random.default_rng(5), rows=200)
+    fitted = classifier(classes=Classes(("well", "ill")), epsilon=1e4).fit(X, y)
+    assert fitted.classes_.tolist() == ["well", "ill"]
+    assert np.mean(fitted.predict(X) == y) > 0.7
+
+
+@pytest.mark.parametrize("classes", [[1, "a"], [0.5, 2**60 + 1], [True, "x"], ["a\x00", "b"]])
+def test_labels_are_predicted_as_they_were_declared(classes):
+    X = np.random.default_rng(6).uniform(0, 10, size=(300, 1))
+    y = [classes[int(x > 5)] for x in X[:, 0]]
+    fitted = classifier(classes=classes, input_bounds=(0, 10), epsilon=1e4).fit(X, y)
+    found = fitted.predict(X).tolist()
+    assert {(type(label), label) for label in found} == {(type(one), one) for one in classes}
+    assert np.mean([one == label for one, label in zip(found, y, strict=True)]) > 0.9
 
 
 def test_many_classes_are_kept_and_shown(tmp_path):

@@ -362,6 +362,7 @@ def test_public_rows_of_tables_with_categories_have_a_schema_of_their_own(tmp_pa
         ((X, np.full(120, np.nan)), "one finite output each"),
         ((np.zeros((2001, 2)), np.zeros(2001)), "2,000 public rows at most"),
         ((X, Y, Y), "or public rows"),
+        ((pd.DataFrame(X), pd.Series(Y)[::-1]), "in another order"),
     ],
 )
 def test_rows_that_are_none_are_refused(rows, message):

@@ -432,7 +432,10 @@ BAD_PARAMETERS = {
     ),
     "gap of zero": ({"gap": 0.0}, "gap must be positive"),
     "gap of NaN": ({"gap": np.nan}, "gap must be positive"),
-    "no inducing inputs": ({"inducing": 0}, "centres must be at least 1, got 0"),
+    "no inducing inputs": (
+        {"inducing": 0},
+        "number of centres must be at least 1, and whole, got 0",
+    ),
     "inducing inputs of NaN": ({"inducing": [[np.nan]]}, "inducing contains NaN"),
     "inducing inputs elsewhere": ({"inducing": [[0.0, 1.0]]}, "inducing has 2 columns, expected 1"),
     "noise variance below zero": ({"noise_variance": -1.0}, "noise_variance must be at least 0"),

@@ -81,11 +81,29 @@ def test_a_gap_that_no_fitted_row_had_refuses_that_row_alone(people, tmp_path):
         mean, sd = release.predict(new, return_std=True)
     assert np.isnan(mean).tolist() == np.isnan(sd).tolist() == [False, True, False, True]
     np.testing.assert_allclose(mean[[0, 2]], release.predict(new.iloc[[0, 2]]))
-    with pytest.raises(ValueError, match="every row lacks"):
+    with pytest.raises(ValueError, match=r"every row lacks .* no prediction: age"):
         release.predict(new.iloc[[1]])
+    at.write_text("age,job\n,cook\n,clerk\n", "utf-8")
+    with pytest.raises(ValueError, match=r"every row lacks .* no prediction: age"):
+        written(release, at, suffix=".csv", chunk_rows=1)
     at.write_text("age,job\n30,cook\nold,cook\n", "utf-8")
     with pytest.raises(ValueError, match="is not a number"):
         written(release, at, suffix=".csv", chunk_rows=2)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_no_rows_have_no_predictions_under_the_same_names(request, tmp_path, kind, suffix):
+    release, at = request.getfixturevalue(kind), tmp_path / "new.csv"
+    tables = []
+    for cells in ("", "30,cook\n"):
+        at.write_text(f"age,job\n{cells}", "utf-8")
+        content, rows = written(release, at, suffix=suffix, chunk_rows=2)
+        assert rows == bool(cells)
+        read = pd.read_csv if suffix == ".csv" else pd.read_parquet
+        tables.append(read(io.BytesIO(content)))
+    assert list(tables[0]) == list(tables[1])
+    assert len(tables[0]) == 0
 
 
 ROWS = st.lists(
@@ -102,7 +120,8 @@ ROWS = st.lists(
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 @given(rows=ROWS)
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_chunks_give_what_all_rows_give_at_once(request, tmp_path, kind, rows):
     release = request.getfixturevalue(kind)

@@ -177,7 +177,7 @@ def test_killed_processes_leave_nothing(tmp_path, number, patience):
         pytest.skip("this system has no files without a name")
     # Whoever started the tests may have it ignore SIGHUP (nohup).
     program = f"""
-        import signal, sys
+        import select, signal, sys
         from cloakgp.cli.console import exit_on_signals
         from cloakgp.utils.files import reserve_file
         if {number:d} != signal.SIGKILL:
@@ -185,7 +185,9 @@ def test_killed_processes_leave_nothing(tmp_path, number, patience):
         exit_on_signals()
         with reserve_file("heights.cloak", size=2**20):
             print("ready", flush=True)
-            sys.stdin.read()
+            # A signal that comes just before a call that waits is seen when it returns.
+            while not select.select([sys.stdin], [], [], 0.05)[0]:
+                pass
     """
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)],

@@ -15,7 +15,7 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     compose,
 )
-from cloakgp.report.guarantee import right_guess
+from cloakgp.privacy.guesses import right_guess
 from cloakgp.report.worth import accuracies
 from cloakgp.utils.formatting import percent
 from cloakgp.utils.markup import html_table

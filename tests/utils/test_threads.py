@@ -88,8 +88,8 @@ def test_what_an_item_raises_comes_out():
 
 
 @SEVERAL
-def test_two_items_are_worked_on_at_once():
-    both = Barrier(2, timeout=60)
+def test_two_items_are_worked_on_at_once(patience):
+    both = Barrier(2, timeout=patience)
     assert sorted(each_of(lambda _: both.wait(), ["one", "other"])) == [0, 1]
 
 

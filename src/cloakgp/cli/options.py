@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 INTERVALS = "auto", "off"
 # What --calibrate may be, of several columns.
 CALIBRATIONS = "auto", "off"
+ONE_COLUMN = (
+    "this command takes releases of one private column. `cloakgp show` describes every release, "
+    "and `cloakgp predict` predicts from all but histograms"
+)
 
 
 def _print_json_schema(context: typer.Context, asked: bool) -> None:
@@ -117,12 +121,7 @@ def open_release(path: Path) -> Release:
 
     release = load(path)
     if not isinstance(release, Release):
-        raise _wrong_kind(
-            path,
-            release,
-            "the command line shows it, and predicts from releases of one number or of a class "
-            "alone",
-        )
+        raise _wrong_kind(path, release, ONE_COLUMN)
     return release
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import explain, fails_plainly, print_sections, say, warn
+from cloakgp.cli.console import explain, fails_plainly, notice, print_sections, say, warn
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions, TableOptions
 from cloakgp.cli.plan import plan_release, print_plan
@@ -43,6 +43,9 @@ def release(
     command first shows a short plan, and asks nothing before you confirm.
     """
     order = fit.order(table, epsilon=epsilon, origin=counting.origin)
+    plans_first = somebody_is_there() and not yes
+    if not plans_first and (remark := order.remark):
+        notice(remark[0].upper() + remark[1:])
     published = counting.write(
         lambda: _ask(order),
         to,
@@ -51,7 +54,7 @@ def release(
         overwrite=overwrite,
         delta=fit.delta,
         inputs=lambda: public_inputs(order.source, classes=order.classes),
-        confirm=None if yes or not somebody_is_there() else lambda: confirm(order),
+        confirm=(lambda: confirm(order)) if plans_first else None,
     )
     if published is None:
         return

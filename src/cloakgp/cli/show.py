@@ -91,6 +91,7 @@ def plot(
     """Draw predictions, quantiles, or probabilities of classes. Costs no privacy.
 
     A curve over one input, a map over two, or a curve for each of more; quantiles over each input.
+    Not drawn: releases of several private columns, histograms, and quantiles (fan) of classes.
     """
     from cloakgp.plots.figures import figure_bytes, picture_suffix
     from cloakgp.plots.plotting import display_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ from cloakgp.cli.counting import Counting
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import DEFAULT_BAND, DEFAULT_GAP
+from cloakgp.utils.names import AUTO, DEFAULT_GAP
 
 ToUnlessPlanned = Annotated[
     Path | None, typer.Option("--to", "-o", help="Release to write; of no use with --plan.")
@@ -39,12 +39,13 @@ class VisitOptions:
     ] = None
     noise: options.Noise = "auto"
     band: Annotated[
-        float,
+        str,
         typer.Option(
             help="To how many predicted sds on either side of what is predicted values are "
-            "clipped; 0 clips to the bounds alone."
+            "clipped; 0 clips to the bounds alone. auto (the default) is 1, and 0 where counts "
+            "found most values to be the same."
         ),
-    ] = DEFAULT_BAND
+    ] = AUTO
     person: options.Person = ""
     by_rows: Annotated[
         bool,
@@ -217,8 +218,10 @@ def _pay(
     from cloakgp.report.guarantee import stated
 
     noise = texts.noise_choice(visit.noise, option="--noise")
-    if not 0 <= visit.band < float("inf"):
-        raise ValueError(f"--band must be 0 or a number of sds, got {visit.band}")
+    band = texts.band(visit.band, option="--band")
+    if band != AUTO:
+        # Of one number there are several texts, and a ledger is to know one choice.
+        visit = replace(visit, band=str(band or 0.0))
     known = options.open_release(release_file)
     if visit.missing_output == "drop":
         warn(f"rows without {known.output_name} are left out: which these are becomes public")
@@ -229,7 +232,7 @@ def _pay(
         epsilon=visit.epsilon,
         delta=visit.delta,
         noise=noise,
-        band=visit.band or None,
+        band=band,
         new_rows=new_rows,
         queries=visit.queries,
         by_rows=visit.by_rows,

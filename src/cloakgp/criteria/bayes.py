@@ -61,6 +61,7 @@ class _Bayes(Criterion):
         from cloakgp.design.streaming.conditioning import ConditionedModel
         from cloakgp.design.streaming.grouping import GroupedModel
         from cloakgp.design.streaming.l1_ball import design_streamed_l1
+        from cloakgp.design.streaming.row_model import RememberedFeatures, RememberingModel
         from cloakgp.design.streaming.sums import sum_strategy
 
         prior, points, summary = problem.prior, problem.X_query, problem.summary
@@ -77,10 +78,12 @@ class _Bayes(Criterion):
             explained = np.square(problem.known.query_root(points)).sum(axis=1)
             variance = np.maximum(variance - explained, 0.0)
         sharpest = design_streamed_bayes if problem.ball == "l2" else design_streamed_l1
+        # Of a table that is much larger than its sample, the sample alone is gone through again.
+        again = summary.count if problem.sample is None else len(summary.sample)
         design = sharpest(
             problem.rows,
             queries * np.sqrt(problem.weights),
-            model=conditioned or model,
+            model=RememberingModel(conditioned or model, RememberedFeatures(again)),
             cells=Partition(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
             prior_variance=float(problem.weights @ variance),
             noise_sd=problem.noise_sd,

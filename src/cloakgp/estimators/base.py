@@ -5,7 +5,6 @@ None of it reads a private output: an estimator's own `fit` passes those on.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, Self, TypeVar, overload
@@ -21,6 +20,8 @@ from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.criteria import Criterion, criteria_for
 from cloakgp.data.entries import ExposedRows
 from cloakgp.design import Progress
+from cloakgp.estimators.sent import SentMixin
+from cloakgp.estimators.surroundings import warn_of_use
 from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY, choose_query
 from cloakgp.fitting.fit import ModelWithin, Plan, fit
 from cloakgp.fitting.gathered import GatheredTable
@@ -36,7 +37,7 @@ from cloakgp.fitting.request import (
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
 from cloakgp.models import default_kernel, default_latent_kernel
-from cloakgp.privacy.checks import warn_caller, warn_of_parameters
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.entries import check_apart, check_same_order
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
@@ -256,7 +257,7 @@ def _all_numbers(X: Any) -> bool:
     return not bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
 
 
-class ReleaseMixin(BaseEstimator, Generic[Cost]):
+class ReleaseMixin(SentMixin, Generic[Cost]):
     """An estimator that keeps a release, and nothing else of the private outputs.
 
     To be inherited from before scikit-learn's mixins, and with `BaseEstimator` after them.
@@ -281,6 +282,7 @@ class ReleaseMixin(BaseEstimator, Generic[Cost]):
     def _points(self, X: ArrayLike) -> Any:
         """Return new inputs in the form of the release's, or raw ones if it has a schema."""
         check_is_fitted(self)
+        warn_of_use()
         if getattr(self.release_, "schema", None) is not None:
             return X
         return check_inputs(self, X, fitting=False)
@@ -606,76 +608,3 @@ class DesignMixin(BaseEstimator):
             )
             raise ValueError(f"query_weight applies to criteria {weighing}")
         return Query(X=points, weights=weights)
-
-
-AGAIN = "fits again and again: every fit spends its budget anew about the same people"
-BARE = "what it computes from the private outputs has no noise"
-# What follows of a fit that parts of scikit-learn call.
-WITHIN = {
-    "sklearn.model_selection": f"{AGAIN}, and scores are private",
-    "sklearn.ensemble": AGAIN,
-    "sklearn.multiclass": AGAIN,
-    "sklearn.multioutput": AGAIN,
-    "sklearn.feature_selection": f"{AGAIN}, and scores are private",
-    "sklearn.calibration": f"{AGAIN}, and {BARE}",
-    "sklearn.compose._target": f"is not part of the release: {BARE}. See output_transform",
-}
-# By way of which it fits.
-PARTS = ("sklearn.", "joblib.")
-# Lines that were warned of: files and numbers.
-_warned: set[tuple[str, int]] = set()
-
-
-class RepeatedSpendingWarning(UserWarning):
-    """A private fit runs within a part of scikit-learn that one guarantee does not cover.
-
-    `GridSearchCV`, `cross_val_score` and their like fit an estimator once for every fold and
-    candidate; bagging, voting, stacking and boosting once for every member. Every fit spends its
-    (ε, δ) about the people in it. Scores, calibrators (`CalibratedClassifierCV`) and transformers
-    of outputs (`TransformedTargetRegressor`) are computed from private outputs without noise. The
-    guarantee of one release covers none of that. It is known by the call stack, in this process or
-    in a worker, and shown once for each line that calls such a function.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from cloakgp import DPGPRegressor, RepeatedSpendingWarning
-    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, learn=None, stages=None)
-    >>> with warnings.catch_warnings(record=True) as found:
-    ...     warnings.simplefilter("always", RepeatedSpendingWarning)
-    ...     _ = cross_val_score(model, [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0], cv=2)
-    >>> [each.category.__name__ for each in found]
-    ['RepeatedSpendingWarning']
-    """
-
-
-def warn_of_repetition() -> None:
-    """Warn if this is called from within a part of scikit-learn that a guarantee does not cover.
-
-    Warns
-    -----
-    RepeatedSpendingWarning
-
-    Examples
-    --------
-    >>> warn_of_repetition()
-    """
-    frame, within, repeats, part = inspect.currentframe(), False, None, ""
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", ""))
-        found = next((each for each in WITHIN if f"{name}.".startswith(f"{each}.")), None)
-        if found is not None:
-            within, repeats, part = True, ("", 0), found
-        elif within and not name.startswith(PARTS):
-            within, repeats = False, (frame.f_code.co_filename, frame.f_lineno)
-        frame = frame.f_back
-    if repeats is None or repeats in _warned:
-        return
-    _warned.add(repeats)
-    advice = ""
-    if part == "sklearn.model_selection":
-        advice = ". DPGridSearchCV chooses under one budget, and learn='map' learns at no cost"
-    warn_caller(
-        f"this fit runs within {part}, which {WITHIN[part]}{advice}", RepeatedSpendingWarning
-    )

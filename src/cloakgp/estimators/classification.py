@@ -23,10 +23,11 @@ from cloakgp.estimators.base import (
     TableLike,
     column_name,
     count_queries,
-    warn_of_repetition,
 )
 from cloakgp.estimators.planning import Beforehand, PlanMixin
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
 from cloakgp.fitting.forecast import LabelForecast, forecast_labels
@@ -245,8 +246,8 @@ class DPGPClassifier(
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
-        Covariance of the latent function, with the hyperparameters to use. If not given: Matérn
-        3/2, sd 2, lengthscale 0.5 √D of the range of each of D inputs.
+        Covariance of the latent function, with the hyperparameters to use. If not given: a linear
+        part and a Matérn 3/2 part of sds 1.5, scaled to the inputs (`default_latent_kernel`).
     classes : list of labels
         Every possible class: public, and never inferred from y. With two, the latent function
         is high where the second is probable. They are sorted, unless they come as
@@ -265,8 +266,9 @@ class DPGPClassifier(
         From the latent function to the probability of a class. If not given: the probit, and for
         "newton", which knows no other, the logit.
     class_rates : array-like of shape (C,), optional
-        Public prior probabilities of the classes, in their order. If not given: all alike, and
-        learned with the hyperparameters.
+        Public prior probabilities of the classes, in their order, on average over rows. They are
+        kept whatever kernel is learned, of more than two up to a hundredth. If not given: all
+        alike, and learned with the hyperparameters.
     inducing : int or array-like of shape (M, D), optional
         Sparse model with this number of inducing inputs, placed by k-means on X, or with these.
     approximation : {"fitc", "dtc", "sor"}
@@ -379,6 +381,7 @@ class DPGPClassifier(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @charged_as_sent
     @without_sample_weight
     def fit(
         self,
@@ -424,11 +427,13 @@ class DPGPClassifier(
         ValueError
             For invalid arguments; no message quotes a label of y.
         """
-        warn_of_repetition()
+        check_surroundings(self)
         given = self._read(X)
         self._check_private(X, y, groups)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         units = checked_groups(groups, rows=len(inputs))
+        # Persons who have one row each are persons, too.
+        owners = None if groups is None else range(len(inputs)) if units is None else units.tolist()
         if units is not None and self._criterion().iterates:
             raise ValueError(f"groups are for other criteria than {self.criterion!r}")
         self._request().validate()
@@ -442,7 +447,7 @@ class DPGPClassifier(
                 y,
                 input_names=self._names(),
                 output_name=column_name(y),
-                groups=None if units is None else units.tolist(),
+                groups=owners,
             )
             many.schema = given.schema
             return self.fit_rows(many, X_query, query_weight, progress=progress, on_step=on_step)
@@ -454,7 +459,7 @@ class DPGPClassifier(
         )
         on_step("choosing the prior")
         prior, likelihood = self._label_prior(inputs, inducing=plan.inducing)
-        self.classes_ = _as_array(classes)
+        self.classes_ = classes.as_array()
         on_step("choosing the query points")
         query = self._query(inputs, X_query, query_weight)
         if self._criterion().iterates:
@@ -482,7 +487,7 @@ class DPGPClassifier(
         noise = self._noise(lambda law: forecast(law).error)
         table = HeldTable.of(
             inputs,
-            groups=None if units is None else units.tolist(),
+            groups=owners,
             input_names=self._names(),
             output_name=column_name(y),
         )
@@ -492,6 +497,7 @@ class DPGPClassifier(
         )
 
     @forget_on_failure
+    @charged_as_sent
     def fit_rows(
         self,
         rows: Rows,
@@ -563,7 +569,7 @@ class DPGPClassifier(
         on_step("choosing the query points")
         query = self._query_for(rows, X_query, query_weight)
         points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
-        self.classes_ = _as_array(classes)
+        self.classes_ = classes.as_array()
         model = Model(prior=prior, question=classes, likelihood=likelihood)
         noise = choose_noise(
             self.noise,
@@ -627,10 +633,3 @@ class DPGPClassifier(
                 "others"
             )
         return super()._query(inputs, X_query, query_weight)
-
-
-def _as_array(classes: Classes) -> NDArray[Any]:
-    """Return classes as an array: of their own type if they share one, else of objects."""
-    array = np.array(classes.labels)
-    kept = array.tolist()
-    return array if kept == list(classes.labels) else np.array(classes.labels, dtype=object)

@@ -8,7 +8,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +18,8 @@ from cloakgp.estimators.base import check_inputs_of, feature_names, tag_noisy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import SentMixin, charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
 from cloakgp.fitting.planning import check_exact, resolves_inducing
@@ -30,6 +32,7 @@ from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
+from cloakgp.privacy.cross_validation import check_folds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.spending import hold, one_charge
@@ -51,7 +54,7 @@ def _is_of_classes(search: DPGridSearchCV) -> bool:
     return isinstance(search.estimator, DPGPClassifier)
 
 
-class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
+class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
     r"""Choose hyperparameters from a grid privately, then release with them.
 
     `fit` reads the private outputs twice: once to choose, at ``selection_epsilon``, and once to
@@ -152,6 +155,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @forget_on_failure
+    @charged_as_sent
     @one_charge
     @without_sample_weight
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
@@ -170,11 +174,16 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         Raises
         ------
+        TypeError
+            If another kind of estimator is to be chosen for.
         ValueError
             For invalid arguments; no message quotes an output.
         """
-        inputs = check_inputs_of(self, X, y)
+        check_surroundings(self)
         budget = self.estimator
+        _check_kind(budget)
+        inputs = check_inputs_of(self, X, y)
+        check_folds(self.cv, rows=len(inputs), name="cv")
         if budget.noise == "laplace":
             raise ValueError(
                 "a private choice is composed with releases of Gaussian noise: leave noise='auto', "
@@ -186,6 +195,15 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         if not grid:
             raise ValueError("param_grid holds no candidate: give at least one")
         _check_names(grid, SELECTABLE + (OF_CLASSES if labelled else OF_NUMBERS))
+        if any(
+            name.startswith("kernel__") and params.get("kernel", budget.kernel) is None
+            for params in grid
+            for name in params
+        ):
+            raise ValueError(
+                "param_grid sets parameters of a kernel, kernel__..., and there is none: give the "
+                "estimator a kernel, or the grid whole kernels"
+            )
         # Each candidate might choose another noise by forecast; the total is stated for all.
         alike = clone(budget).set_params(noise="gaussian")
         candidates = [clone(alike).set_params(**clone(params, safe=False)) for params in grid]
@@ -339,7 +357,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags.estimator_type = own.estimator_type
         tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
         tags.target_tags = own.target_tags
-        return tag_noisy(tags, seeded=self.estimator.insecure_seed is not None)
+        return tag_noisy(tags, seeded=getattr(self.estimator, "insecure_seed", None) is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,6 +482,21 @@ def _label_task(
         priors.append(likelihood.linear_prior(latent, inputs))
         means.append(likelihood.label_means(latent, inputs))
     return _Task(priors=tuple(priors), classes=classes, means=tuple(means))
+
+
+def _check_kind(estimator: object) -> None:
+    """Refuse to choose for estimators whose candidates cannot be compared."""
+    if isinstance(estimator, DPGPRegressor | DPGPClassifier):
+        return
+    if isinstance(estimator, type):
+        given = f"the class {estimator.__name__}"
+    else:
+        given = type(estimator).__name__
+    raise TypeError(
+        "DPGridSearchCV chooses for a DPGPRegressor or a DPGPClassifier, not for "
+        f"{given}: at the end of a pipeline put it around the last step alone, and leave others to "
+        "learn='map', where they have it"
+    )
 
 
 def _check_names(grid: list[dict[str, Any]], selectable: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import Self, Unpack
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from cloakgp.estimators.sent import charged_as_sent
 from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.visits import Settings, extend, refine
 from cloakgp.privacy.cohorts import OVERLAPPING, People
@@ -26,6 +27,7 @@ class LaterVisitsMixin:
     release_: Release
 
     @forget_on_failure
+    @charged_as_sent
     def refine(
         self,
         y: ArrayLike | Rows,
@@ -53,6 +55,7 @@ class LaterVisitsMixin:
         return self
 
     @forget_on_failure
+    @charged_as_sent
     def extend(
         self,
         X: ArrayLike | Rows,

@@ -19,9 +19,10 @@ from cloakgp.estimators.base import (
     DistributionMixin,
     TableLike,
     count_queries,
-    warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.fit import Plan, fit
@@ -176,6 +177,7 @@ class DPGPMultiOutputRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @charged_as_sent
     @without_sample_weight
     def fit(
         self,
@@ -211,7 +213,7 @@ class DPGPMultiOutputRegressor(
         ValueError
             For invalid arguments; no message quotes an output.
         """
-        warn_of_repetition()
+        check_surroundings(self)
         given = self._read(X)
         self._check_private(X, y, groups)
         names = output_names(y)
@@ -266,6 +268,7 @@ class DPGPMultiOutputRegressor(
         )
 
     @forget_on_failure
+    @charged_as_sent
     def fit_rows(
         self,
         rows: Rows,

@@ -375,6 +375,7 @@ class ForecastMixin(PlanMixin):
             "delta": self.delta,
             "forecasts": tuple(found[epsilon] for epsilon in sorted(found)),
             "unknown": unknown,
+            "remark": self._regression().remark,
         }
         own = found.get(self.epsilon)
         if own is not None:
@@ -415,6 +416,7 @@ class ForecastMixin(PlanMixin):
         *,
         groups: Iterable[Hashable] | None = None,
         epsilons: Sequence[float] | None = None,
+        thins: bool = False,
     ) -> tuple[Forecast, ...]:
         """Forecast the errors of `fit` at several budgets, from public inputs; nothing is spent.
 
@@ -429,6 +431,9 @@ class ForecastMixin(PlanMixin):
             As for `fit`.
         epsilons : sequence of float, optional
             Budgets, all at the declared δ; the declared ε alone if not given.
+        thins : bool
+            Whether a few places stand for all rows where these are many: what comes out is
+            approximate, and comes at once.
 
         Returns
         -------
@@ -460,7 +465,7 @@ class ForecastMixin(PlanMixin):
         )
         asked = [self.epsilon] if epsilons is None else epsilons
         # Budgets that are asked about are forecast, or refused.
-        found = (forecast(float(epsilon)) for epsilon in asked)
+        found = (forecast(float(epsilon), thins=thins) for epsilon in asked)
         return tuple(each for each in found if each is not None)
 
     def _forecaster(

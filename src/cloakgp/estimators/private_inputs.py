@@ -20,9 +20,10 @@ from cloakgp.estimators.base import (
     PosteriorMixin,
     ReleaseMixin,
     column_name,
-    warn_of_repetition,
 )
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings, warn_of_use
 from cloakgp.fitting.rows_forecast import even_basis
 from cloakgp.fitting.rows_plan import RowsPlan, plan_rows
 from cloakgp.fitting.whole_rows import default_features, release_whole_rows
@@ -33,13 +34,14 @@ from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.entries import check_same_order
 from cloakgp.privacy.inputs import checked_private_inputs
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.statistics import Neighbours, check_neighbours, measure_statistics
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.statistics import StatisticsRelease
-from cloakgp.utils.arrays import Array, column_names
+from cloakgp.utils.arrays import Array, check_writable, column_names
 
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
 
@@ -76,6 +78,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
     release_: StatisticsRelease
 
     @forget_on_failure
+    @charged_as_sent
     @without_sample_weight
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Spend the budget once. Every call spends (ε, δ) anew about the same people.
@@ -96,15 +99,18 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
         ValueError, TypeError
             For invalid arguments; no message quotes an input or an output.
         """
-        warn_of_repetition()
+        check_surroundings(self)
+        check_same_order(X, y)
         schema = self._declared()
         inputs = self._checked(X, reset=True) if schema is None else self._encoded(X, schema=schema)
+        names = self._names() if schema is None else schema.names
+        check_writable((*names, column_name(y)))
         check_budget(self.epsilon, self.delta)
         space = self._space(schema, n_inputs=inputs.shape[1])
         release = self._ask(inputs, y, space=space)
         self.release_ = replace(
             release,
-            input_names=self._names() if schema is None else schema.names,
+            input_names=names,
             output_name=column_name(y),
             provenance=Provenance.of_values(release.statistics.moments),
             schema=schema,
@@ -233,6 +239,7 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
 
     def _points(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        warn_of_use()
         return X if self.release_.schema is not None else self._checked(X, reset=False)
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Array:
@@ -423,13 +430,15 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
     As `DPGPRegressorPrivateInputs` in rounds, of −1 and 1 for two classes, and of the corners of a
     simplex for more (`cloakgp.models.simplex`): the mean of a label is a linear model of smooth
     effects of inputs and of their pairs. All classes are asked together, and noise does not grow
-    with their number. Nothing is clipped, so that bands do not narrow; later rounds correct what is
-    not known of products of features.
+    with their number. Bands do not narrow: the first round clips no label. Later ones correct what
+    is not known of products of features, and shorten what is left of a label where its prediction
+    is further from it than the furthest corner is from the mean of labels.
 
     Parameters
     ----------
     classes : sequence of labels
-        Public: every label that can occur, two at least.
+        Public: every label that can occur, two at least. They are sorted, unless they come as
+        `cloakgp.privacy.questions.classes.Classes`, which keep their order.
     input_bounds : sequence of (float, float), optional
         Public range of each input; or a single pair, for all of them. Inputs outside are clipped,
         silently, in `fit` and `predict`. Needed where there is no schema.
@@ -496,7 +505,7 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
         self.insecure_seed = insecure_seed
 
     def _ask(self, X: Array, y: ArrayLike, *, space: InputSpace) -> StatisticsRelease:
-        classes = Classes.checked(self.classes)
+        classes = Classes.ordered(self.classes)
         self._warn(X, space.box, bounds=())
         release = release_whole_rows(
             X,
@@ -511,7 +520,7 @@ class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstim
             classes=classes,
             insecure_seed=self.insecure_seed,
         )
-        self.classes_ = np.array(classes.labels)
+        self.classes_ = classes.as_array()
         return release
 
     def _planned(self) -> int:

@@ -20,11 +20,12 @@ from cloakgp.estimators.base import (
     TableLike,
     column_name,
     count_queries,
-    warn_of_repetition,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.quantile_planning import QuantilePlanMixin
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles
@@ -171,6 +172,7 @@ class DPGPQuantileRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @charged_as_sent
     @without_sample_weight
     def fit(
         self,
@@ -203,7 +205,7 @@ class DPGPQuantileRegressor(
         ValueError
             For invalid arguments; no message quotes an output.
         """
-        warn_of_repetition()
+        check_surroundings(self)
         given = self._read(X)
         self._check_private(X, y, groups)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
@@ -249,6 +251,7 @@ class DPGPQuantileRegressor(
             )
 
     @forget_on_failure
+    @charged_as_sent
     def fit_rows(
         self,
         rows: Rows,

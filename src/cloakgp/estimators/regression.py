@@ -27,12 +27,13 @@ from cloakgp.estimators.base import (
     count_queries,
     feature_names,
     read_inputs,
-    warn_of_repetition,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
 from cloakgp.estimators.prediction import place_of, predicts, with_prediction_of
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
 from cloakgp.fitting.held import HeldTable, checked_exposure
@@ -49,6 +50,7 @@ from cloakgp.models.summary import Summary
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.entries import check_same_order
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -272,6 +274,7 @@ class DPGPRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @charged_as_sent
     @without_sample_weight
     def fit(
         self,
@@ -320,7 +323,7 @@ class DPGPRegressor(
         ValueError
             For invalid arguments; no message quotes an output.
         """
-        warn_of_repetition()
+        check_surroundings(self)
         given = self._read(X)
         self._check_private(X, y, groups, exposure)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
@@ -380,6 +383,7 @@ class DPGPRegressor(
             )
 
     @forget_on_failure
+    @charged_as_sent
     def fit_rows(
         self,
         rows: Rows,
@@ -664,6 +668,7 @@ class DPGPRegressor(
 
     def _condition_on_public_rows(self, X: TableLike, outputs: ArrayLike) -> PublicRows:
         """Return the process given public rows, which have no more to do with the private ones."""
+        check_same_order(X, outputs)
         read = read_inputs(columns := BaseEstimator(), X, schema=self.schema)
         values = np.asarray(read.of_rows(outputs), dtype=np.float64)
         names = feature_names(columns) if read.schema is None else read.schema.names

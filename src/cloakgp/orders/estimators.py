@@ -20,8 +20,7 @@ from cloakgp.data.raw import RawRows, RawTable
 from cloakgp.data.tables import (
     People,
     read_people,
-    read_person_ids,
-    read_public,
+    read_public_rows,
     rows_with_output,
 )
 from cloakgp.estimators.classification import DPGPClassifier
@@ -29,8 +28,8 @@ from cloakgp.estimators.quantiles import DPGPQuantileRegressor
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.fitting.request import FitRequest, QuantileRegression, Regression
-from cloakgp.models import default_latent_kernel, matern_kernel
-from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
+from cloakgp.models import matern_kernel
+from cloakgp.models.defaults import LATENT_WIDTH, SIGNAL_SD_SHARE
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.orders.options import Order, SourceTable, kernel_of
 from cloakgp.orders.origin import with_left_out
@@ -234,12 +233,15 @@ def _estimator(order: Order, *, schema: Schema, ranges: Array) -> Estimator:
         width = task.limits.width
         if isinstance(task, Regression) and task.of_counts:
             width = task.log_rates
-        variance = (SIGNAL_SD_SHARE * width) ** 2
-        default = partial(matern_kernel, width=width, blocks=schema.groups)
     else:
-        variance = LATENT_SD**2
-        default = partial(default_latent_kernel, blocks=schema.groups)
-    kernel = kernel_of(request, ranges, variance=variance, default=default, schema=schema)
+        width = LATENT_WIDTH
+    kernel = kernel_of(
+        request,
+        ranges,
+        variance=(SIGNAL_SD_SHARE * width) ** 2,
+        default=partial(matern_kernel, width=width, blocks=schema.groups),
+        schema=schema,
+    )
     return estimator_of(request, kernel=kernel, schema=schema)
 
 
@@ -266,11 +268,11 @@ def estimator_of(request: FitRequest, **public: Any) -> Estimator:
 def public_columns(source: SourceTable, raw: RawRows) -> tuple[RawTable, list[str] | None]:
     """Return the raw public columns of the rows that are kept, and the persons of these."""
     table_format = source.table_format
-    columns = read_public(source.path, names=raw.schema.sources, table_format=table_format)
-    people = (
-        read_person_ids(source.path, name=source.person, table_format=table_format)
-        if source.person
-        else None
+    columns, people = read_public_rows(
+        source.path,
+        names=raw.schema.sources,
+        groups=source.person or None,
+        table_format=table_format,
     )
     kept = rows_with_output(source.path, raw=raw, output=source.output, table_format=table_format)
     if kept is None:

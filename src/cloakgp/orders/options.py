@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -29,21 +28,6 @@ SCHEMA_SUFFIX = ".schema.json"
 INFERENCE_ROWS = 200_000
 # scikit-learn's own bounds of a hyperparameter that may be learned.
 FREE = (1e-5, 1e5)
-
-
-def check_missing_output(given: str, *, classes: Sequence[str]) -> None:
-    """Raise ValueError unless it is a valid meaning of a missing private cell."""
-    from cloakgp.data.raw import DROP, REFUSE
-    from cloakgp.privacy.entries import read_entry
-
-    if given in (REFUSE, DROP):
-        return
-    if classes and given not in classes:
-        raise ValueError(f"--missing-output {given} is none of the classes")
-    if not classes and not isfinite(read_entry(given)):
-        raise ValueError(
-            "--missing-output is refuse, drop, or what missing cells count as: a number"
-        )
 
 
 def format_of_table(
@@ -132,7 +116,7 @@ class SourceTable:
             Further private columns.
         """
         from cloakgp.columns import infer_schema
-        from cloakgp.data.raw import RawRows
+        from cloakgp.data.raw import RawRows, check_missing_output
         from cloakgp.data.schema import checked_names
         from cloakgp.data.tables import read_public
 
@@ -233,6 +217,12 @@ class Order:
         if not isinstance(task, Classification):
             return ()
         return tuple(cast("Sequence[str]", task.classes))
+
+    @property
+    def remark(self) -> str:
+        """A remark on what is declared of the private column; empty if there is none."""
+        task = self.request.task
+        return task.remark if isinstance(task, Regression) else ""
 
     @property
     def gap(self) -> float:

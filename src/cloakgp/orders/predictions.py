@@ -26,7 +26,7 @@ from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
 from cloakgp.release import MultiOutputRelease, OneOutputRelease, Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.release.points import Points, without_prediction
+from cloakgp.release.points import Points, without_any_prediction, without_prediction
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import input_names, public_columns
 from cloakgp.report.controls import rows_outside
@@ -152,8 +152,10 @@ class TablePredictions:
                 f"{'row' if count == 1 else 'rows'}. Nothing was asked there: the further away, "
                 "the more predictions rest on the prior alone"
             )
+        if not self._table.count:
+            self._note_names(self._release.predict_frame(_anywhere(release), **self._asked))
         if not self._names:
-            raise ValueError("every row lacks an input without which there is no prediction")
+            raise ValueError(without_any_prediction(self._lacking))
         self._digits = PROBABILITY_DIGITS if classified else sensible_digits(np.array([least]))
 
     def _predict(self) -> float:
@@ -172,16 +174,19 @@ class TablePredictions:
                         exposures = _numbers(chunk, self._exposure)[points.known]
                         asked = asked | {"exposure": exposures}
                     frame = self._release.predict_frame(points.X, **asked)
-                    for name, column in frame.items():
-                        text = not np.issubdtype(column.to_numpy().dtype, np.number)
-                        values = column.to_numpy(dtype=np.str_ if text else np.float64)
+                    self._note_names(frame)
+                    for name, text in self._names.items():
+                        values = frame[name].to_numpy(dtype=np.str_ if text else np.float64)
                         np.save(self._spool, values)
-                        self._names[str(name)] = text
                         self._words |= set(values.tolist()) if text else set()
                     for spread in spreads(frame):
                         least = min(least, spread[spread > 0].min(initial=np.inf))
                 done += len(points.known)
         return float(least)
+
+    def _note_names(self, frame: pd.DataFrame) -> None:
+        for name, column in frame.items():
+            self._names[str(name)] = not np.issubdtype(column.to_numpy().dtype, np.number)
 
     def _note_outside(self, X: Array) -> None:
         if not isinstance(self._release, Release):
@@ -261,6 +266,13 @@ class TablePredictions:
             found = np.load(self._spool)
             values[known] = found if text else np.round(found, digits)
         return pa.array(values, pa.string() if text else pa.float64(), from_pandas=True)
+
+
+def _anywhere(release: Predicting) -> Array:
+    """Return some inputs of a release, shape (1, D)."""
+    if isinstance(release, MultiOutputRelease):
+        return release.entries.input_ranges[:1, :-1]
+    return release.input_ranges[:1]
 
 
 def _numbers(chunk: TableChunk, name: str) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Literal, TypeVar
 
-from cloakgp.utils.names import AUTO, NoiseChoice
+from cloakgp.utils.names import AUTO, BandChoice, NoiseChoice
 
 Name = TypeVar("Name", bound=str)
 
@@ -96,6 +96,31 @@ def count_or_auto(given: str | None, *, option: str) -> int | str | None:
         return int(given)
     except ValueError:
         raise ValueError(f"{option} must be a whole number or {AUTO}, got {given!r}") from None
+
+
+def band(given: str, *, option: str) -> BandChoice:
+    """Return to how many sds a later visit clips: "auto", a number, or None for the bounds alone.
+
+    Parameters
+    ----------
+    given : str
+    option : str
+        That it was given for.
+
+    Examples
+    --------
+    >>> [band(given, option="--band") for given in ("auto", "2", "0")]
+    ['auto', 2.0, None]
+    """
+    if given == "auto":
+        return "auto"
+    try:
+        width = float(given)
+    except ValueError:
+        width = -1.0
+    if not 0 <= width < float("inf"):
+        raise ValueError(f"{option} must be {AUTO}, 0 or a number of sds, got {given}")
+    return width or None
 
 
 def declared_ranges(given: Sequence[str], *, option: str) -> dict[str, tuple[float, float]]:

@@ -8,10 +8,10 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, check_missing_output
+from cloakgp.orders.options import INFERENCE_ROWS, SourceTable
 from cloakgp.orders.origin import Origin, with_left_out
 from cloakgp.orders.public_inputs import Read, inputs_named
-from cloakgp.utils.names import AUTO, DEFAULT_BAND, DEFAULT_GAP, NoiseChoice
+from cloakgp.utils.names import AUTO, DEFAULT_GAP, BandChoice, NoiseChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class VisitOrder:
     epsilon, delta : float
         Of this visit, on top of what was spent.
     noise : {"auto", "gaussian", "laplace"}
-    band : float or None
+    band : "auto", float or None
         As for `cloakgp.extend`.
     new_rows : bool
         Whether the rows are new, or those that the release was made from.
@@ -59,7 +59,7 @@ class VisitOrder:
     epsilon: float
     delta: float = 0.0
     noise: NoiseChoice = AUTO
-    band: float | None = DEFAULT_BAND
+    band: BandChoice = "auto"
     new_rows: bool = True
     queries: Path | None = None
     by_rows: bool = False
@@ -81,6 +81,7 @@ class VisitOrder:
         ValueError
             In the words of options.
         """
+        from cloakgp.data.raw import check_missing_output
         from cloakgp.fitting.refusals import WrongKindError
         from cloakgp.fitting.visits import check_visit, protects_persons
         from cloakgp.privacy.noise_choice import check_noise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,8 +28,8 @@ def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Ar
     Raises
     ------
     ValueError
-        If it is not a matrix of finite numbers with at least one row and one column, has another
-        number of columns, or entries that are masked.
+        If it is not a matrix of finite real numbers with at least one row and one column, has
+        another number of columns, or entries that are masked.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Ar
     array([[1., 2.]])
     """
     check_unmasked(values, name=name)
-    matrix = np.asarray(values, dtype=np.float64)
+    matrix = _as_numbers(values, name=name)
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, columns), got {matrix.ndim}")
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
@@ -46,6 +47,31 @@ def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Ar
     if columns is not None and matrix.shape[1] != columns:
         raise ValueError(f"{name} has {matrix.shape[1]} columns, expected {columns}")
     return matrix
+
+
+def _as_numbers(values: ArrayLike, *, name: str) -> Array:
+    if _holds_complex(values):
+        raise ValueError(f"{name} has complex numbers: give real ones")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError):
+        # The error of numpy quotes an entry, and names no remedy.
+        raise ValueError(
+            f"{name} has entries that are no numbers, or rows of several lengths: give numbers "
+            "alone, or, where columns were of words or dates, a table with their names"
+        ) from None
+
+
+def _holds_complex(values: ArrayLike) -> bool:
+    """Return whether there are complex numbers, of which numpy would keep the real parts."""
+    columns = None if hasattr(values, "dtype") else getattr(values, "dtypes", None)
+    if columns is not None:
+        return any(getattr(kind, "kind", "") == "c" for kind in columns)
+    try:
+        return bool(np.iscomplexobj(values))
+    except (ValueError, TypeError):
+        # They have no shape, which is told elsewhere.
+        return False
 
 
 def check_unmasked(values: ArrayLike, *, name: str) -> None:
@@ -173,6 +199,12 @@ def column_names(X: object) -> list[object]:
 def output_names(columns: object) -> tuple[str, ...]:
     """Return the names of private columns, none unless all have one.
 
+    Raises
+    ------
+    ValueError
+        If columns of predictions would have one name twice: of each output there are its name, and
+        that with _sd, _lower and _upper.
+
     Examples
     --------
     >>> import pandas as pd
@@ -181,4 +213,36 @@ def output_names(columns: object) -> tuple[str, ...]:
     """
     found = column_names(columns)
     names = tuple(name for name in found if isinstance(name, str))
+    told = Counter(f"{name}{part}" for name in names for part in ("", "_sd", "_lower", "_upper"))
+    twice = [name for name, count in told.items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"two columns of predictions would be named {twice[0]!r}: rename one of the outputs"
+        )
     return names if len(names) == len(found) else ()
+
+
+def check_writable(names: Iterable[object]) -> None:
+    """Refuse names that hold half of a character, and so cannot be written to files.
+
+    Parameters
+    ----------
+    names : iterable
+        What is no text among them is passed over.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_writable(["age", 7])
+    """
+    for name in names:
+        try:
+            str(name).encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"the name {name!r} has half of a character in it (a lone surrogate), which files "
+                "and tables cannot hold: write it in whole characters"
+            ) from None

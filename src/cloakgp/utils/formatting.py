@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import traceback
 import unicodedata
 from pathlib import Path
@@ -43,6 +44,9 @@ def ceiling(value: float, *, digits: int = 3) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
+    # Below the least number of full precision there are no digits to choose, and a step is 0.
+    least = sys.float_info.min
+    value = least if 0 < value < least else value
     step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     # The tolerance keeps what is exact but for its last binary digits where it is.
     rounded = math.ceil(value / step * (1 - 1e-12)) * step
@@ -50,7 +54,7 @@ def ceiling(value: float, *, digits: int = 3) -> str:
 
 
 def pair_in_words(epsilon: float, delta: float, *, pure: float = math.inf) -> str:
-    """Return (ε, δ) in words, or ε alone where that holds without δ, to the printed digits.
+    """Return (ε, δ) in words, rounded up, or ε alone where that holds without δ, as printed.
 
     Parameters
     ----------
@@ -65,7 +69,7 @@ def pair_in_words(epsilon: float, delta: float, *, pure: float = math.inf) -> st
     """
     if ceiling(max(pure, epsilon)) == ceiling(epsilon):
         return f"ε = {ceiling(epsilon)}, with no δ"
-    return f"(ε, δ) = ({ceiling(epsilon)}, {delta:.4g})"
+    return f"(ε, δ) = ({ceiling(epsilon)}, {ceiling(delta, digits=4)})"
 
 
 def left_out(*, without_output: int, without_inputs: int) -> str:
@@ -127,14 +131,16 @@ def percent(share: float) -> str:
 
 
 def one_in(share: float) -> str:
-    """Return a small share as a remark in brackets, and nothing for a large one.
+    """Return a small share as a remark in brackets, and nothing for a large one, or next to none.
 
     Examples
     --------
     >>> one_in(1e-5), one_in(0.5)
     (' (1 in 100,000)', '')
     """
-    return f" (1 in {math.floor((1 + 1e-12) / share):,})" if share < 0.1 else ""
+    if not sys.float_info.min <= share < 0.1:
+        return ""
+    return f" (1 in {math.floor((1 + 1e-12) / share):,})"
 
 
 def bytes_in_words(size: float) -> str:

@@ -25,7 +25,10 @@ PUBLIC_PREDICTION = "public prediction"
 
 # Certified relative distance from the best design at which to stop.
 DEFAULT_GAP = 1e-3
-# To how many predicted sds on either side of what is predicted a later visit clips.
+# To how many predicted sds on either side of what is predicted a later visit clips: "auto" goes by
+# what a release has counted (`cloakgp.fitting.visits`), None clips to the bounds alone.
+BandChoice = float | Literal["auto"] | None
+# That of "auto", unless counts speak against bands.
 DEFAULT_BAND = 1.0
 
 TransformName = Literal["log", "logit"]

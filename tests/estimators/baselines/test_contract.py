@@ -114,8 +114,8 @@ def test_an_attack_on_whole_fits_attains_the_guarantee_and_no_more(name):
     error = np.sqrt(
         (rates[0] * (1 - rates[0]) + np.exp(2 * epsilon) * rates[1] * (1 - rates[1])) / draws
     )
-    # Five standard errors: a false alarm in a million runs. The bound is attained.
-    assert abs(rates[0] - np.exp(epsilon) * rates[1] - allowed) <= 5 * error
+    # Six standard errors: a false alarm in hundreds of millions of runs. The bound is attained.
+    assert abs(rates[0] - np.exp(epsilon) * rates[1] - allowed) <= 6 * error
 
 
 def first_answer(fitted):

@@ -45,7 +45,7 @@ def test_stated_sds_are_those_of_the_errors(table, noise):
     X, y = table
     exact = model(epsilon=1e6, noise=noise).fit(X, y).predict([[3.0], [5.0]])
     draws = []
-    for _ in range(400):
+    for seed in range(400):
         histogram = release_histogram(
             X,
             y,
@@ -54,6 +54,7 @@ def test_stated_sds_are_those_of_the_errors(table, noise):
             bounds=BOUNDS,
             epsilon=EPSILON,
             delta=DELTA,
+            insecure_seed=seed,
         )
         draws.append(histogram.predict([[3.0], [5.0]], clip=False))
     _, sd = histogram.predict([[3.0], [5.0]], return_std=True)

@@ -222,7 +222,8 @@ class DPHistogramRegressor(BinnedBaseline):
         ----------
         X : array-like of shape (P, D)
         return_std : bool
-            Also return the sd of the privacy noise on them; see `NoisyHistogram.predict`.
+            Also return the sd of the privacy noise on the mean of the values in a bin, before
+            clipping; how far people within a bin differ from it is not in it.
 
         Returns
         -------

@@ -13,6 +13,8 @@ from cloakgp.criteria.given import GIVEN
 from cloakgp.design import Certificate
 from cloakgp.estimators.base import ReleaseMixin, check_inputs_of
 from cloakgp.estimators.sample_weight import without_sample_weight
+from cloakgp.estimators.sent import charged_as_sent
+from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
@@ -99,6 +101,7 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
     delta: float | None
 
     @forget_on_failure
+    @charged_as_sent
     @without_sample_weight
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Spend the budget once: publish noisy answers, and predictions from them.
@@ -119,6 +122,7 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
         ValueError
             For invalid arguments; no message quotes an output.
         """
+        check_surroundings(self)
         self._publish(check_inputs_of(self, X, y), y)
         return self
 
