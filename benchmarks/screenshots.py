@@ -238,7 +238,8 @@ def _begin_joint_requests(service: Service, analyst: Work, custodian: Work) -> N
         begun = begin_joint_request(analyst, new)
         with tempfile.TemporaryDirectory() as folder:
             exchange = MemoryExchange({"plan.json": plan})
-            Site("north", ArrayRows([[30.0], [40.0]], [90.0, 120.0]), exchange, folder).step()
+            rows = ArrayRows([[30.0], [40.0]], [90.0, 120.0])
+            Site("north", rows, exchange, folder, trusts_exchange=True).step()
             for name in ("sites/north.npy", "sites/north.json"):
                 send_joint_file(custodian, begun.id, name, content=exchange.files[name])
     close_joint_request(analyst, begun.id)

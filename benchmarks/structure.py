@@ -30,7 +30,7 @@ FITTING = f"{PACKAGE}.fitting"
 
 # The packages of one product each: what a fit needs, tables, faces, and what runs by itself.
 PRODUCTS = {
-    "core": "criteria design estimators fitting models privacy release utils",
+    "core": "baselines criteria design estimators fitting models privacy release utils",
     "tables": "columns data",
     "faces": "cli notebook orders pages plots report",
     "streams, custodians, service, ledger and client": "client custodians ledger service streams",
