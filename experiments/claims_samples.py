@@ -205,6 +205,13 @@ def mostly_nothing(rng: np.random.Generator, rows: int) -> Drawn:
     return X, amounts, _fifths(X[:, 0])
 
 
+def small_amounts(rng: np.random.Generator, rows: int) -> Drawn:
+    """Draw amounts that up to three in ten have, a tenth of the bounds in the mean."""
+    X = rng.uniform(size=(rows, 2))
+    amounts = np.minimum(rng.exponential(0.1, size=rows), 1.0)
+    return X, np.where(rng.uniform(size=rows) < 0.3 * X[:, 0], amounts, 0.0), _fifths(X[:, 0])
+
+
 def _fifths(shares: Array) -> NDArray[np.intp]:
     return np.minimum((STRATA * shares).astype(np.intp), STRATA - 1)
 
@@ -227,6 +234,7 @@ ALIKE: Mapping[str, Shape] = MappingProxyType(
         for each in (
             Shape("0 or 1", partial(zeros_and_ones, most=1.0), OutputBounds(0.0, 1.0)),
             Shape("mostly nothing", mostly_nothing, OutputBounds(0.0, 1.0)),
+            Shape("small amounts", small_amounts, OutputBounds(0.0, 1.0)),
             Shape("rarely 1", partial(zeros_and_ones, most=0.1), OutputBounds(0.0, 1.0)),
         )
     }

@@ -599,7 +599,7 @@ def two_valued(rows, rng):
 def test_a_curve_between_two_values_is_followed(read):
     """Bands would take outputs that are near one of the two for all there is."""
     errors = []
-    for seed in range(3):
+    for seed in range(2):
         X, y, chance = two_valued(1000, np.random.default_rng(seed))
         model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, insecure_seed=seed)
         if read == "in passes":
@@ -613,7 +613,7 @@ def test_a_curve_between_two_values_is_followed(read):
         assert np.sqrt(np.mean((mean - chance) ** 2)) < 0.08
         mean_, told = release.predict(X, return_std=True, new_output=True)
         off = np.sqrt(np.mean((y - mean_) ** 2))
-        assert 0.5 < np.sqrt(np.mean(told**2)) / off < 2.0
+        assert 0.8 < np.sqrt(np.mean(told**2)) / off < 1.25
         assert "most values" in str(describe(release))
     assert np.sqrt(np.mean(np.square(errors))) < 1.5
 

@@ -27,6 +27,7 @@ from cloakgp.models.summary import Summary
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowScatter, RowSpread
+from cloakgp.release.hyperparameters.alike import AlikeOutputs, with_noise
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.hyperprior import DEGREES_IN_PASSES
 from cloakgp.release.hyperparameters.learning import (
@@ -135,6 +136,8 @@ class RowLearning:
         if not found.learned:
             return found
         try:
+            if hyperprior is not None and hyperprior.noise_variance:
+                found = self._with_noise_of_alike(found)
             _ = found.posteriors
         except np.linalg.LinAlgError:
             return self._learn(release, hyperprior=None, average=average)
@@ -170,6 +173,20 @@ class RowLearning:
         if stated is None:
             stated = restate(self.passes, other_priors(learned, prior), measurements=declared)
         return replace(known, learned=learned, measurements=stated)
+
+    def _with_noise_of_alike(self, found: Release) -> Release:
+        """Return a release with the noise that counts tell, where these find most outputs alike."""
+        alike = AlikeOutputs.counted(found.measurements)
+        if alike is None:
+            return found
+        prior = found.prior
+        assert isinstance(prior, SparsePrior)
+        known = found.posterior.marginals(self.summary.sample[:SPREAD_ROWS])
+        variance, _ = alike.noise(known.mean, known.variance)
+        learned = with_noise(found.learned, variance)
+        declared = tuple(under_alone(one, prior) for one in found.measurements)
+        stated = restate(self.passes, other_priors(learned, prior), measurements=declared)
+        return replace(found, learned=learned, measurements=stated)
 
     def _learn_noise(
         self,

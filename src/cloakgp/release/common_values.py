@@ -200,15 +200,36 @@ def found_alike(measurements: Sequence[Measurement]) -> bool:
     measurements : sequence of Measurement
         Of numbers, or of the entries of several outputs.
     """
-    apart: dict[Hashable, list[Measurement]] = {}
-    for one in measurements:
-        if isinstance(one.question, CountQuestion):
-            # Each of several outputs is counted apart, by its own entries.
-            apart.setdefault((one.strategy.table, _counted_entries(one.strategy)), []).append(one)
     return any(
         mostly_alike(rounds_of(each), rows=float(each[0].strategy.totals[0]))
-        for each in apart.values()
+        for each in _counted_apart(measurements).values()
     )
+
+
+def counts_of_one_output(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Return the rounds of counts of the largest table; none if nothing was counted.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Of one output; of several there are none that are about all.
+    """
+    apart = _counted_apart(measurements)
+    tables = [table for table, _ in apart]
+    if not apart or len(set(tables)) < len(tables):
+        return ()
+    return max(apart.values(), key=lambda one: float(one[0].strategy.totals[0]))
+
+
+def _counted_apart(
+    measurements: Sequence[Measurement],
+) -> dict[tuple[int, Hashable], list[Measurement]]:
+    """Return counts of each output of each table: each of several is counted apart."""
+    apart: dict[tuple[int, Hashable], list[Measurement]] = {}
+    for one in measurements:
+        if isinstance(one.question, CountQuestion):
+            apart.setdefault((one.strategy.table, _counted_entries(one.strategy)), []).append(one)
+    return apart
 
 
 def _counted_entries(strategy: Strategy) -> Hashable:

@@ -22,7 +22,9 @@ a logarithm of it that scatters by `LOG_LAW_SD`. Of several outputs one answer t
 have in common, in widths of the bounds, which say little of how noisy each output is: around it the
 logarithm of each one's own scatters by `LOG_OWN_SD`, so that one seven times as noisy as another is
 not beyond what is told. By more, `LOG_ALIKE_SD`, that of the noise scatters where most values are
-alike (`cloakgp.release.common_values`): most distances are then theirs, and not those of others.
+alike (`cloakgp.release.common_values`): most distances are then theirs, and not those of others. Of
+one output, most of which is at an end of its bounds, the noise is told by counts and by the curve
+instead, and what they leave open of it is known (`cloakgp.release.hyperparameters.alike`).
 
 **By counts.** Where outputs were counted where they were predicted to lie
 (`cloakgp.release.calibration`), counts tell the law of (y − m)/s over the rows, with the curve's
@@ -43,6 +45,7 @@ from scipy.stats import qmc
 
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release.common_values import found_alike
+from cloakgp.release.hyperparameters.alike import AlikeOutputs
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.new_outputs import NewNumbers
@@ -241,7 +244,12 @@ def _transformed(new: NewNumbers, covariance: Array, *, log_noise: tuple[float, 
     return found
 
 
-def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple[float, float]:
+def known_noise(
+    measurements: Sequence[Measurement],
+    *,
+    count: int = 1,
+    curve: tuple[Array, Array] | None = None,
+) -> tuple[float, float]:
     """Return the mean of σ², over what predictions go by, and the sd of log σ.
 
     Parameters
@@ -250,6 +258,9 @@ def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple
         Those about anything but spread are passed over.
     count : int
         T, of how many outputs of each person they are.
+    curve : pair of arrays of shape (P,), optional
+        The curve's mean and variance, in output units, by which the noise is told of outputs most
+        of which are at an end of their bounds.
 
     Returns
     -------
@@ -264,11 +275,16 @@ def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple
     >>> round(mean, 2), log_sd
     (2.66, 0.7)
     """
+    alike = None if curve is None else AlikeOutputs.counted(measurements)
+    if alike is not None and curve is not None:
+        _, log_sd = alike.noise(*curve)
+        # It is its mean that is claimed.
+        return 1.0, float(np.hypot(log_sd, LOG_LAW_SD))
     # Of rows that were asked twice, what is claimed goes by the last answer.
     asked = {
         one.strategy.table: one for one in measurements if one.about_spread and one.noise_sd > 0
     }
-    # Where most values are alike, nothing tells how far the others are.
+    # Where most values are alike, and not at an end, nothing tells how far the others are.
     others = LOG_ALIKE_SD**2 if found_alike(measurements) else 0.0
     if not asked:
         unknown = LOG_NOISE_SD**2 + others

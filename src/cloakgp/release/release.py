@@ -753,10 +753,14 @@ class Release(Predictions):
         _, covariance = self.likelihood.predict(
             self._mixture, chosen, return_std=False, return_cov=True, new_output=False
         )
+        known = None
+        if self.learns_noise:
+            curve = self.posterior.marginals(chosen)
+            known = known_noise(self.measurements, curve=(curve.mean, curve.variance))
         return error_range(
             self._new_numbers(chosen, *self._marginals(chosen, new_output=True)),
             covariance=np.asarray(covariance),
-            log_noise=known_noise(self.measurements) if self.learns_noise else None,
+            log_noise=known,
             probability=LIKELY,
             measurements=self.measurements,
         )

@@ -20,6 +20,7 @@ from cloakgp.release.common_values import (
     rounds_of,
 )
 from cloakgp.release.gathered_strategy import GatheredStrategy
+from cloakgp.release.hyperparameters.alike import AlikeOutputs
 from cloakgp.release.measurement import declared_bounds, narrower_interval
 from cloakgp.report.columns import Tabular, asked_output, input_names, rows_like
 from cloakgp.report.facts import Fact
@@ -74,16 +75,26 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
     if not common:
         return ()
     banded = any(isinstance(one.question, Bands | RowBands) for one in release.measurements)
+    if AlikeOutputs.counted(release.measurements) is None:
+        told = (
+            "How far one value is from its prediction is told by what most are, and may be several "
+            "times that; so intervals may hold fewer than they say."
+        )
+    else:
+        told = (
+            "How far one value is from its prediction is told by these counts and by the mean of "
+            "predictions: where the others are a small part of the bounds, it is less than is told. "
+            "Intervals are as wide everywhere, and values are not: where hardly any differ, fewer "
+            "are outside than they say, and where many do, more."
+        )
     return (
         Fact(
             "most values",
             f"by noisy counts most values of {release.output_name} are the same: "
             f"{common}. Where the others lie "
-            "these do not tell: the declared bounds were kept"
-            f"{'' if banded else ', and no values clipped to bands'}. How far one value "
-            "is from its prediction is told by what most are, and may be several times that; so "
-            "intervals may hold fewer than they say. Of two values, or of whether there is "
-            "anything at all, classes tell more.",
+            "these hardly tell: the declared bounds were kept"
+            f"{'' if banded else ', and no values clipped to bands'}. {told} Of two values, or of "
+            "whether there is anything at all, classes tell more.",
         ),
     )
 

@@ -27,6 +27,7 @@ from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.prediction import alternatives
 from cloakgp.models.scales import smaller_scales
 from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.release.hyperparameters.alike import AlikeOutputs, with_noise
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
     LEARNING_POINTS,
@@ -50,6 +51,7 @@ from cloakgp.release.measurement import (
     answered_measurements,
     is_in_bands,
     linear_measurements,
+    tables_of,
 )
 from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import Posterior
@@ -64,6 +66,7 @@ from cloakgp.release.posterior.mixture import (
     weightiest,
 )
 from cloakgp.release.posterior.quantiles import ThresholdAnswers
+from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 
@@ -71,6 +74,8 @@ from cloakgp.utils.arrays import Array
 LOG_RATE_WIDTH = 6.0
 # Alternatives of a prior that are less probable than this cost time in predicting, and say nothing.
 LEAST_WEIGHT = 0.01
+# How often the noise of outputs most of which are alike is found by the curve, and this by it.
+SETTLED = 2
 
 
 class Objective(Protocol):
@@ -146,12 +151,40 @@ def learn(
         )
         for other in others
     ]
-    if len(found) == 1:
-        return found[0]
-    return weigh(
-        found,
-        log_evidence=lambda one: log_evidence(one, answered, sweeps=sweeps_of(inference)),
-    )
+    learned = found[0]
+    if len(found) > 1:
+        learned = weigh(
+            found,
+            log_evidence=lambda one: log_evidence(one, answered, sweeps=sweeps_of(inference)),
+        )
+    if not (answered and likelihood.linear and hyperprior.noise_variance):
+        return learned
+    return _with_noise_of_alike(learned, measurements, inference=inference)
+
+
+def _with_noise_of_alike(
+    learned: tuple[WeightedPrior, ...],
+    measurements: Sequence[Measurement],
+    *,
+    inference: Inference,
+) -> tuple[WeightedPrior, ...]:
+    """Return priors with the noise that counts tell, where these find most outputs alike."""
+    alike = AlikeOutputs.counted(measurements)
+    tables = tables_of(measurements).values()
+    kept = [one.X for one in tables if isinstance(one, DenseStrategy)]
+    if alike is None or len(kept) < len(tables):
+        return learned
+    X = np.vstack(kept)
+    # The curve goes by the noise, too, if little.
+    for _ in range(SETTLED):
+        main = weightiest(learned)
+        [posterior] = condition(
+            main.prior, main.likelihood, measurements, sweeps=sweeps_of(inference)
+        )
+        known = posterior.marginals(X)
+        variance, _ = alike.noise(known.mean, known.variance)
+        learned = with_noise(learned, variance)
+    return learned
 
 
 def weigh(
