@@ -83,7 +83,7 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
     else:
         told = (
             "How far one value is from its prediction is told by these counts and by the mean of "
-            "predictions: where the others are a small part of the bounds, it is less than is told. "
+            "predictions: where the others are small beside the bounds, it is less than is told. "
             "Intervals are as wide everywhere, and values are not: where hardly any differ, fewer "
             "are outside than they say, and where many do, more."
         )
