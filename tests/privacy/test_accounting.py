@@ -314,3 +314,10 @@ def test_what_answers_decide_stays_so_when_it_is_composed():
     fixed, deciding_parts = deciding(0.5)
     assert compose(fixed, deciding_parts).adaptive
     assert not compose(fixed, fixed).adaptive
+
+
+def test_what_is_printed_of_a_guarantee_is_rounded_up():
+    mixed = Guarantee(epsilon=1.00001, delta=1.00001e-3, mu=0.30001, laplace=(0.20001,))
+    assert str(mixed) == ("(1.001, 0.001001)-differential privacy (mu = 0.3001; Laplace 0.2001)")
+    pure = Guarantee(epsilon=1.00001, delta=0.0, mu=0.0, laplace=(1.00001,))
+    assert str(pure) == "1.001-differential privacy"

@@ -177,7 +177,9 @@ def log(
         who = names.get(content["who"], content["who"][:SHOWN_MARK])
         about = [f"charge {content['charge']}"] if "charge" in content else []
         about += [
-            f"{word} {content[name]:.4g}" for name, word in SHOWN_AMOUNTS if content.get(name)
+            f"{word} {ceiling(content[name], digits=4)}"
+            for name, word in SHOWN_AMOUNTS
+            if content.get(name)
         ]
         about += [
             str(content[name])
@@ -424,7 +426,7 @@ def _print_standing(standing: Standing) -> None:
     if standing.charges:
         say(
             f"  had every price been fixed before any answer: epsilon "
-            f"{standing.epsilon_if_fixed:.4g}, at delta {delta:g}"
+            f"{ceiling(standing.epsilon_if_fixed, digits=4)}, at delta {delta:g}"
         )
     say(f"  charges: {standing.charges:,}")
     if standing.open:

@@ -128,7 +128,7 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
     ...     DPGPRegressor(bounds=(70, 130), epsilon=1.0, delta=1e-4),
     ...     {"noise_variance": [10.0, 100.0]}, selection_epsilon=0.5)
     >>> print(search.fit(X, y).guarantee_)
-    (1.457, 0.0001)-differential privacy (release (1, 0.0001), permute-and-flip 0.5)
+    (1.458, 0.0001)-differential privacy (release (1, 0.0001), permute-and-flip 0.5)
     >>> search.predict([[2.0], [5.0]]).shape
     (2,)
     """

@@ -33,6 +33,7 @@ from scipy.special import ndtri_exp
 from cloakgp.privacy.budgets import check_budget, check_pair
 from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.privacy_loss import coin_delta, coin_epsilon, mixed_delta, mixed_epsilon
+from cloakgp.utils.formatting import ceiling
 
 Calibration = Literal["exact", "papers"]
 
@@ -406,13 +407,16 @@ class Guarantee(ShownAsTable):
         return math.inf if self.mu == 0 else 1.0 / self.mu
 
     def __str__(self) -> str:
+        epsilon, delta, mu = (
+            ceiling(each, digits=4) for each in (self.epsilon, self.delta, self.mu)
+        )
         if self._parts and self.pure_epsilon <= self.epsilon:
-            return f"{self.epsilon:.4g}-differential privacy"
-        parts = [f"mu = {self.mu:.4g}"] if self.mu or not self._parts else []
+            return f"{epsilon}-differential privacy"
+        parts = [f"mu = {mu}"] if self.mu or not self._parts else []
         for kind, spent in (("Laplace", self.laplace), ("without delta", self.pure)):
             if spent:
-                parts.append(f"{kind} " + ", ".join(f"{part:.4g}" for part in spent))
-        return f"({self.epsilon:.4g}, {self.delta:.4g})-differential privacy ({'; '.join(parts)})"
+                parts.append(f"{kind} " + ", ".join(ceiling(part, digits=4) for part in spent))
+        return f"({epsilon}, {delta})-differential privacy ({'; '.join(parts)})"
 
 
 def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:

@@ -60,6 +60,7 @@ from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.selection import NOISE_OF, SelectionMechanism
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.bisection import bracket
+from cloakgp.utils.formatting import ceiling
 
 # Into how many pieces [0, ε_s] is cut for a bounded range.
 PIECES = 64
@@ -148,10 +149,13 @@ class MixedGuarantee(ShownAsTable):
         raise ValueError(f"delta = {delta} is too small for the grid on which noise was drawn")
 
     def __str__(self) -> str:
+        whole, release = (
+            f"({ceiling(one.epsilon, digits=4)}, {ceiling(one.delta, digits=4)})"
+            for one in (self, self.release)
+        )
         return (
-            f"({self.epsilon:.4g}, {self.delta:.4g})-differential privacy (release "
-            f"({self.release.epsilon:.4g}, {self.release.delta:.4g}), {self.mechanism} "
-            f"{self.selection_epsilon:.4g})"
+            f"{whole}-differential privacy (release {release}, {self.mechanism} "
+            f"{ceiling(self.selection_epsilon, digits=4)})"
         )
 
     @property
@@ -271,7 +275,7 @@ def worst_release(epsilon: float, delta: float, *, rows: int, answers: int) -> G
     Examples
     --------
     >>> print(worst_release(1.0, 0.01, rows=100, answers=300))
-    (1, 0.01)-differential privacy (mu = 0.5325)
+    (1, 0.01)-differential privacy (mu = 0.5326)
     """
     epsilon, delta = float(epsilon), float(delta)
     sigma = exact_noise_multiplier(epsilon, delta)

@@ -113,7 +113,7 @@ class DPRowNoiseRegressor(_DirectRegressor):
     >>> X = np.linspace(0, 10, 60)[:, None]
     >>> model = DPRowNoiseRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3).fit(X, X[:, 0] / 10)
     >>> model.release_
-    <Release of 60 noisy answers, (1, 0.001)-differential privacy (mu = 0.3884).>
+    <Release of 60 noisy answers, (1, 0.001)-differential privacy (mu = 0.3885).>
     """
 
     def __init__(

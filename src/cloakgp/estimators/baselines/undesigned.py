@@ -78,7 +78,7 @@ def release_of_answers(
     >>> release_of_answers(X, strategy=np.eye(2), answers=answers, bounds=bounds,
     ...                    query=Query(X=X),
     ...                    prior=ExactPrior(kernel=RBF(), noise_variance=0.1, mean=0.5))
-    <Release of 2 noisy answers, (1, 0.01)-differential privacy (mu = 0.5325).>
+    <Release of 2 noisy answers, (1, 0.01)-differential privacy (mu = 0.5326).>
     """
     given = DenseStrategy(
         X=X,
