@@ -291,7 +291,8 @@ def _schedule(
 ) -> tuple[Step, ...]:
     """Split a budget over the stages, after counts that spent a share of it.
 
-    Where these found most outputs at single values, there are no bands, unless stages are given.
+    Where these found most outputs at single values, there are no bands, unless stages are given; and
+    nothing is calibrated, as distances of such outputs have no smooth law.
     """
     in_stages = model.likelihood.in_stages
     criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")
@@ -300,7 +301,7 @@ def _schedule(
     if chosen_here and not in_stages:
         stages, chosen_here = ONE_STAGE, False
     share = 0.0
-    if plan.calibrated and table.calibrates(model, average=plan.learning.average):
+    if plan.calibrated and not alike and table.calibrates(model, average=plan.learning.average):
         share = calibration_share(
             budget,
             rows=table.counted,

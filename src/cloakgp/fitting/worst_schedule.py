@@ -77,16 +77,17 @@ def worst_of_schedule(
         spent = search.spent(rounds, checks=checks)
         counts = [(part, MOST_COUNTS) for part in search.rounds[:rounds]]
         counts += [(part, search.strata) for part in search.checks[:checks]]
-        # Counts may find most outputs at single values.
+        # Counts may find most outputs at single values: then nothing is calibrated, either.
         unbanded = [RESOLVING_STAGES, ONE_STAGE] if rounds and len(stages) > 1 else []
-        for later in [stages, *unbanded]:
+        shares = {share, 0.0} if rounds else {share}
+        for later, calibration in product([stages, *unbanded], shares):
             steps = schedule_stages(
                 later,
                 budget=budget,
                 rows=rows,
                 ask_spread=ask_spread,
                 spent=spent,
-                calibration=share,
+                calibration=calibration,
             )
             asked = [(step.budget, _most_answers(step, rows=rows * channels)) for step in steps]
             paths.append(counts + asked)

@@ -24,9 +24,9 @@ from cloakgp.release.strategy import DenseStrategy, Strategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
-# Where more outputs than this share have a value, that says nothing of where others are; for bands
-# to go, they are more than nobody by so many sds of noise.
-MOST_ALIKE, SURELY = 0.5, 3.0
+# Where more outputs than this share have a value, that says nothing of where others are. For bands
+# to go, that they are so many is not refuted by an sd of noise, and that nobody is by three.
+MOST_ALIKE, MAYBE, SURELY = 0.5, 1.0, 3.0
 # Outputs that are so many halvings of the bounds away from a value, or nearer, have it.
 HALVINGS_ALIKE = 44
 
@@ -95,7 +95,7 @@ def rounds_of(asked: Iterable[Counted]) -> list[tuple[Array, Answers]]:
 
 
 def mostly_alike(asked: Sequence[tuple[Array, Answers]], *, rows: float) -> bool:
-    """Return whether counts find more than half of the outputs at single values.
+    """Return whether, as far as counts tell, more than half of the outputs are at single values.
 
     Such as nothing, or 0 and 1. Of a curve between values outputs are near one of them wherever
     that is frequent: how far they mostly lie from a prediction says little of how far the others
@@ -140,9 +140,10 @@ class SingleValues:
 
     @property
     def are_most(self) -> bool:
-        """Whether more than half of the outputs have one of them, and surely anybody has."""
+        """Whether more than half of the outputs may have one of them, and surely anybody has."""
         share, variance = float(self.shares.sum()), float(self.covariance.sum())
-        return share > max(MOST_ALIKE, SURELY * math.sqrt(max(variance, 0.0)))
+        noise_sd = math.sqrt(max(variance, 0.0))
+        return share > max(MOST_ALIKE - MAYBE * noise_sd, SURELY * noise_sd)
 
 
 def estimate_single_values(asked: Sequence[tuple[Array, Answers]], *, rows: float) -> SingleValues:
