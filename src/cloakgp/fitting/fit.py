@@ -291,8 +291,8 @@ def _schedule(
 ) -> tuple[Step, ...]:
     """Split a budget over the stages, after counts that spent a share of it.
 
-    Where these found most outputs at single values, there are no bands, unless stages are given; and
-    nothing is calibrated, as distances of such outputs have no smooth law.
+    Where these found most outputs at single values, there are no bands, unless stages are given,
+    and nothing is calibrated, as distances of such outputs have no smooth law.
     """
     in_stages = model.likelihood.in_stages
     criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")

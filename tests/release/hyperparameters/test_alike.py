@@ -113,6 +113,25 @@ def test_errors_of_rare_ones_are_told(read):
     assert 0.75 < np.mean(ratios) < 1.3
 
 
+def test_nothing_is_calibrated_where_most_are_alike():
+    """Counts in cells of smooth laws told a third of the errors of rare ones."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2000, 1))
+    quick = {
+        "bounds": (0, 1),
+        "epsilon": 3.0,
+        "delta": 1e-7,
+        "gap": 0.3,
+        "inducing": 10,
+        "insecure_seed": 0,
+    }
+    uniform = DPGPRegressor(**quick).fit(X, rng.uniform(size=2000)).release_
+    rare = DPGPRegressor(**quick).fit(X, (rng.random(2000) < 0.1).astype(float)).release_
+    assert (uniform.is_calibrated, rare.is_calibrated) == (True, False)
+    # What it would have taken the other questions have.
+    assert rare.guarantee.epsilon_at(1e-7) == pytest.approx(3.0, rel=1e-5)
+
+
 def test_noise_that_is_given_stays():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(400, 1))
