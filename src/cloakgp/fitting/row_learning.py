@@ -27,7 +27,7 @@ from cloakgp.models.summary import Summary
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowScatter, RowSpread
-from cloakgp.release.hyperparameters.alike import AlikeOutputs, with_noise
+from cloakgp.release.hyperparameters.alike import AlikeOutputs, rows_among, with_noise
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.hyperprior import DEGREES_IN_PASSES
 from cloakgp.release.hyperparameters.learning import (
@@ -181,8 +181,8 @@ class RowLearning:
             return found
         prior = found.prior
         assert isinstance(prior, SparsePrior)
-        known = found.posterior.marginals(self.summary.sample[:SPREAD_ROWS])
-        variance, _ = alike.noise(known.mean, known.variance)
+        sample = rows_among(self.summary.sample[:SPREAD_ROWS])
+        variance, _ = alike.noise(*found.posterior.joint(sample))
         learned = with_noise(found.learned, variance)
         declared = tuple(under_alone(one, prior) for one in found.measurements)
         stated = restate(self.passes, other_priors(learned, prior), measurements=declared)

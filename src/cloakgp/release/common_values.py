@@ -208,18 +208,15 @@ def found_alike(measurements: Sequence[Measurement]) -> bool:
 
 
 def counts_of_one_output(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Return the rounds of counts of the largest table; none if nothing was counted.
+    """Return the rounds of counts of one table; none if nothing was counted.
 
     Parameters
     ----------
     measurements : sequence of Measurement
-        Of one output; of several there are none that are about all.
+        Of one output of one table; of several there are none that are about all.
     """
-    apart = _counted_apart(measurements)
-    tables = [table for table, _ in apart]
-    if not apart or len(set(tables)) < len(tables):
-        return ()
-    return max(apart.values(), key=lambda one: float(one[0].strategy.totals[0]))
+    apart = list(_counted_apart(measurements).values())
+    return apart[0] if len(apart) == 1 else ()
 
 
 def _counted_apart(

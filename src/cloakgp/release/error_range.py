@@ -67,6 +67,8 @@ LOG_OWN_SD = 1.0
 # And by how much that of the noise is off where most values are alike: of zeros and ones, and of
 # tables of which one in fifty to three in ten have an amount, it was by up to a factor of four.
 LOG_ALIKE_SD = 1.3
+# And the most by which it is off where counts tell it.
+LOG_MOST_SD = 1.0
 # At how many quantiles of either law sums of both are formed.
 QUANTILES = 101
 # How far the logarithm of the noise sd is moved to see how an answer about spread moves with it.
@@ -258,8 +260,8 @@ def known_noise(
         Those about anything but spread are passed over.
     count : int
         T, of how many outputs of each person they are.
-    curve : pair of arrays of shape (P,), optional
-        The curve's mean and variance, in output units, by which the noise is told of outputs most
+    curve : pair of arrays of shapes (P,) and (P, P), optional
+        The curve's mean and covariance, in output units, by which the noise is told of outputs most
         of which are at an end of their bounds.
 
     Returns
@@ -278,8 +280,8 @@ def known_noise(
     alike = None if curve is None else AlikeOutputs.counted(measurements)
     if alike is not None and curve is not None:
         _, log_sd = alike.noise(*curve)
-        # It is its mean that is claimed.
-        return 1.0, float(np.hypot(log_sd, LOG_LAW_SD))
+        # It is its mean that is claimed, and with a larger sd that would be beyond the range.
+        return 1.0, float(min(np.hypot(log_sd, LOG_LAW_SD), LOG_MOST_SD))
     # Of rows that were asked twice, what is claimed goes by the last answer.
     asked = {
         one.strategy.table: one for one in measurements if one.about_spread and one.noise_sd > 0

@@ -39,6 +39,7 @@ from cloakgp.release.consistency import check_alike, check_parts, declared_class
 from cloakgp.release.custodians import Custodians
 from cloakgp.release.error_range import ErrorRange, distinct_points, error_range, known_noise
 from cloakgp.release.functional import ReleasedFunction
+from cloakgp.release.hyperparameters.alike import AlikeOutputs
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io.bundle import Store
@@ -737,6 +738,16 @@ class Release(Predictions):
         return any(one.about_spread and one.noise_sd > 0 for one in self.measurements)
 
     @property
+    def counts_tell_noise(self) -> bool:
+        """Whether that spread is told by counts and by the curve, as most outputs are at an end.
+
+        Errors of outputs that were transformed are of another law: of what is left there the one in
+        between says too little.
+        """
+        told = self.transform is None and self.learns_noise and not self.is_calibrated
+        return told and AlikeOutputs.counted(self.measurements) is not None
+
+    @property
     def noise_is_unknown(self) -> bool:
         """Whether nobody gave the spread between people with equal inputs, and no answer tells it.
 
@@ -755,8 +766,8 @@ class Release(Predictions):
         )
         known = None
         if self.learns_noise:
-            curve = self.posterior.marginals(chosen)
-            known = known_noise(self.measurements, curve=(curve.mean, curve.variance))
+            curve = self.posterior.joint(chosen) if self.counts_tell_noise else None
+            known = known_noise(self.measurements, curve=curve)
         return error_range(
             self._new_numbers(chosen, *self._marginals(chosen, new_output=True)),
             covariance=np.asarray(covariance),

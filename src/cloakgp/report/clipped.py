@@ -17,10 +17,10 @@ from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.common_values import (
     estimate_below,
     estimate_single_values,
+    found_alike,
     rounds_of,
 )
 from cloakgp.release.gathered_strategy import GatheredStrategy
-from cloakgp.release.hyperparameters.alike import AlikeOutputs
 from cloakgp.release.measurement import declared_bounds, narrower_interval
 from cloakgp.report.columns import Tabular, asked_output, input_names, rows_like
 from cloakgp.report.facts import Fact
@@ -68,14 +68,14 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
 def _alike_facts(release: Release) -> tuple[Fact, ...]:
     """Say that counts found most values at single ones, and what follows, if they did."""
     if len({one.strategy.table for one in release.measurements}) > 1:
-        return ()
+        return _alike_somewhere(release)
     common = name_common_values(
         release.measurements, tell=lambda value: _in_output_units(value, release)
     )
     if not common:
         return ()
     banded = any(isinstance(one.question, Bands | RowBands) for one in release.measurements)
-    if AlikeOutputs.counted(release.measurements) is None:
+    if not release.counts_tell_noise:
         told = (
             "How far one value is from its prediction is told by what most are, and may be several "
             "times that; so intervals may hold fewer than they say."
@@ -95,6 +95,20 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
             "these hardly tell: the declared bounds were kept"
             f"{'' if banded else ', and no values clipped to bands'}. {told} Of two values, or of "
             "whether there is anything at all, classes tell more.",
+        ),
+    )
+
+
+def _alike_somewhere(release: Release) -> tuple[Fact, ...]:
+    """Say that most values of one of several tables are the same, by noisy counts, if they are."""
+    if not found_alike(release.measurements):
+        return ()
+    return (
+        Fact(
+            "most values",
+            f"by noisy counts most values of {release.output_name} in one of these tables are the "
+            "same. How far one value is from its prediction is told for all tables together, and "
+            "may be several times that; so intervals may hold fewer than they say.",
         ),
     )
 

@@ -241,6 +241,11 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
             " Questions about parts of the rows measured the spread among people with equal "
             f"inputs, which varies with the inputs.{between}{tails}"
         )
+    if release.counts_tell_noise:
+        return (
+            " Noisy counts, and the mean of predictions, tell the spread among people with equal "
+            f"inputs: most values are the same.{between}{tails}"
+        )
     if release.asks_spread:
         return (
             " One question about all rows measured the spread among people with equal inputs."

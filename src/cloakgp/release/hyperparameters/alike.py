@@ -10,13 +10,14 @@ outputs at the other end, q the share of those between, and a the mean of these,
 Those between count as gamma, of a shape k, so that c = 1 + 1/k; and no mean square of numbers from
 0 to 1 is more than their mean. Of two values q = 0, and σ² = E[f (1 − f)]: nothing else is needed.
 Beforehand there are two values with probability `TWO_VALUES`. If not, log q is uniform, and so is
-the part of μ that is due to h, if there are any at the other end (`AT_OTHER_END`). All counts, with
-their noise, weigh all of these, and σ² is their mean, as it is after other answers
-(`cloakgp.release.hyperparameters.noise`).
+the part of μ that is due to h, if there are any at the other end (`AT_OTHER_END`). What answers
+leave open of μ is normal, but that it is positive. All counts, with their noise, weigh all of
+these, and σ² is their mean, as after other answers (`cloakgp.release.hyperparameters.noise`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,7 +28,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.common_values import counts_of_one_output, estimate_single_values, rounds_of
-from cloakgp.release.measurement import Measurement, narrower_interval
+from cloakgp.release.measurement import Measurement, narrower_interval, tables_of
 from cloakgp.release.posterior.mixture import WeightedPrior, weightiest
 from cloakgp.utils.arrays import Array
 
@@ -36,8 +37,12 @@ TWO_VALUES, AT_OTHER_END = 0.25, 0.1
 # Of those between: shapes of their laws, how many shares, and parts of the mean, are compared.
 SHAPES = np.array([1.0, 2.0, 20.0])
 SHARES, PARTS = 48, 12
-# The least mean of the curve, and the least noise variance over a mean square.
-LEAST_MEAN, LEAST_NOISE = 1e-6, 0.05
+# The least mean of the curve, at how many quantiles of it outputs are looked at, and by how many of
+# its sds it counts as below nothing at most; and the least noise variance over a mean square.
+LEAST_MEAN, MEANS, FARTHEST_BELOW = 1e-6, 9, 5.0
+LEAST_NOISE = 0.05
+# Rows that stand for all.
+MOST_ROWS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +73,13 @@ class AlikeOutputs:
         Parameters
         ----------
         measurements : sequence of Measurement
-            Of one output. Of several tables that were counted, the largest tells.
+            Of one output. Of several tables counts tell nothing together.
         """
         rounds = counts_of_one_output(measurements)
-        # Of outputs that questions clipped, the curve does not tell the mean.
-        if not rounds or narrower_interval(measurements) is not None:
+        # Of outputs that questions clipped, the curve does not tell the mean; and other tables may
+        # have other outputs.
+        one = len(tables_of(measurements)) == 1
+        if not rounds or not one or narrower_interval(measurements) is not None:
             return None
         return cls.of(rounds_of(rounds), rows=float(rounds[0].strategy.totals[0]))
 
@@ -100,12 +107,12 @@ class AlikeOutputs:
             rows=rows,
         )
 
-    def noise(self, mean: Array, variance: Array) -> tuple[float, float]:
+    def noise(self, mean: Array, covariance: Array) -> tuple[float, float]:
         """Return the expected noise variance, and the sd of the logarithm of the noise sd.
 
         Parameters
         ----------
-        mean, variance : arrays of shape (n,)
+        mean, covariance : arrays of shape (n,) and (n, n)
             Of the curve over rows, in output units.
 
         Examples
@@ -113,24 +120,34 @@ class AlikeOutputs:
         >>> edges = np.array([0.0, 2.0**-44, 0.5, 1 - 2.0**-44, 1.0])
         >>> answers = Answers(np.array([[703.0, 4.0, -5.0, 297.0]]), noise_sd=9.0, guarantee=None)
         >>> outputs = AlikeOutputs.of([(edges, answers)], rows=1000.0)
-        >>> noise_variance, log_sd = outputs.noise(np.full(9, 0.3), np.zeros(9))
+        >>> noise_variance, log_sd = outputs.noise(np.full(9, 0.3), np.zeros((9, 9)))
         >>> round(noise_variance**0.5, 2), log_sd < 0.1
         (0.45, True)
         """
-        end = self.bounds.lo if self.at_lo else self.bounds.hi
-        distance = np.clip(np.abs(mean - end) / self.bounds.width, 0.0, 1.0)
-        explained = float(np.mean(np.square(distance) + variance / self.bounds.width**2))
-        squares, weights = self._mean_squares(max(float(distance.mean()), LEAST_MEAN))
-        noise = np.maximum(squares - explained, LEAST_NOISE * squares)
-        logs = 0.5 * np.log(noise)
-        middle = float(weights @ logs)
+        width = self.bounds.width
+        distance = (mean - self.bounds.lo if self.at_lo else self.bounds.hi - mean) / width
+        level, level_variance = float(distance.mean()), float(covariance.mean()) / width**2
+        # The curve's own variance at a given mean.
+        left = max(float(np.trace(covariance)) / len(mean) / width**2 - level_variance, 0.0)
+        noise, logs = [], []
+        for one in _positive_quantiles(level, sd=math.sqrt(max(level_variance, 0.0))):
+            explained = float(np.mean(np.square(distance + one - level))) + left
+            possible, log_weights = self._mean_squares(one)
+            noise.append(np.maximum(possible - explained, LEAST_NOISE * possible))
+            logs.append(log_weights)
+        weights, every = special.softmax(np.concatenate(logs)), np.concatenate(noise)
+        log_sds = 0.5 * np.log(every)
+        middle = float(weights @ log_sds)
         return (
-            float(weights @ noise) * self.bounds.width**2,
-            float(np.sqrt(weights @ np.square(logs - middle))),
+            float(weights @ every) * width**2,
+            float(np.sqrt(weights @ np.square(log_sds - middle))),
         )
 
     def _mean_squares(self, mean: float) -> tuple[Array, Array]:
-        """Return possible E[y²], in squared widths, and how probable each is, shapes (m,)."""
+        """Return possible E[y²], in squared widths, and how probable each is, shapes (m,).
+
+        Probabilities are logarithms, up to a constant that does not depend on the mean.
+        """
         parts = np.concatenate([[0.0], (np.arange(PARTS) + 0.5) / PARTS])
         likely = np.concatenate([[1.0 - AT_OTHER_END], np.full(PARTS, AT_OTHER_END / PARTS)])
         at_end = (mean * parts)[:, None, None]
@@ -149,7 +166,7 @@ class AlikeOutputs:
         amounts, shapes = np.append(amounts, 1.0), np.append(shapes, 1.0)
         logs = np.log(np.append(prior, TWO_VALUES))
         logs += self._log_density(at_end, between, amounts, shapes)
-        return np.append(squares, mean), special.softmax(logs)
+        return np.append(squares, mean), logs
 
     def _log_density(self, at_end: Array, between: Array, amounts: Array, shapes: Array) -> Array:
         """Return the log density of all counts up to a constant, shape (m,)."""
@@ -168,6 +185,27 @@ class AlikeOutputs:
             missed = np.square(counts - expected).sum(axis=1)
             density -= missed * self.rows**2 / (2.0 * answers.noise_sd**2)
         return density
+
+
+def _positive_quantiles(mean: float, *, sd: float) -> Array:
+    """Return quantiles of a normal mean of outputs that are not all at an end, in widths."""
+    if sd < LEAST_MEAN:
+        return np.array([min(max(mean, LEAST_MEAN), 1.0)])
+    mean = max(mean, -FARTHEST_BELOW * sd)
+    low, high = special.ndtr((np.array([LEAST_MEAN, 1.0]) - mean) / sd)
+    shares = low + (np.arange(MEANS) + 0.5) / MEANS * (high - low)
+    found: Array = np.clip(mean + sd * special.ndtri(shares), LEAST_MEAN, 1.0)
+    return found
+
+
+def rows_among(X: Array) -> Array:
+    """Return rows that stand for all: `MOST_ROWS` at most, evenly among them.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    """
+    return X[:: -(-len(X) // MOST_ROWS)]
 
 
 def with_noise(priors: Sequence[WeightedPrior], variance: float) -> tuple[WeightedPrior, ...]:

@@ -27,7 +27,7 @@ from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.prediction import alternatives
 from cloakgp.models.scales import smaller_scales
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.release.hyperparameters.alike import AlikeOutputs, with_noise
+from cloakgp.release.hyperparameters.alike import AlikeOutputs, rows_among, with_noise
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
     LEARNING_POINTS,
@@ -51,7 +51,6 @@ from cloakgp.release.measurement import (
     answered_measurements,
     is_in_bands,
     linear_measurements,
-    tables_of,
 )
 from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import Posterior
@@ -170,19 +169,17 @@ def _with_noise_of_alike(
 ) -> tuple[WeightedPrior, ...]:
     """Return priors with the noise that counts tell, where these find most outputs alike."""
     alike = AlikeOutputs.counted(measurements)
-    tables = tables_of(measurements).values()
-    kept = [one.X for one in tables if isinstance(one, DenseStrategy)]
-    if alike is None or len(kept) < len(tables):
+    strategy = measurements[0].strategy
+    if alike is None or not isinstance(strategy, DenseStrategy):
         return learned
-    X = np.vstack(kept)
+    X = rows_among(strategy.X)
     # The curve goes by the noise, too, if little.
     for _ in range(SETTLED):
         main = weightiest(learned)
         [posterior] = condition(
             main.prior, main.likelihood, measurements, sweeps=sweeps_of(inference)
         )
-        known = posterior.marginals(X)
-        variance, _ = alike.noise(known.mean, known.variance)
+        variance, _ = alike.noise(*posterior.joint(X))
         learned = with_noise(learned, variance)
     return learned
 
