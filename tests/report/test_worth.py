@@ -11,7 +11,13 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from test_every_kind import KINDS, release_of
 
-from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor, DPGPRegressorPrivateInputs
+from cloakgp import (
+    DPGPMultiOutputRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    extend,
+    refine,
+)
 from cloakgp.baselines import DPHistogramRegressor
 from cloakgp.data import ArrayRows
 from cloakgp.report.describe import describe
@@ -319,6 +325,23 @@ def test_of_several_rows_of_a_person_it_is_said_that_they_count_as_different_peo
     assert "several rows" not in single
     assert HELD not in several["for one person"]
     assert (HELD in single["for one person"]) == held
+
+
+def test_of_later_visits_nothing_is_said_of_tables_that_were_tried():
+    """Those were fits of one table at once."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(60, 1))
+    y = 5 * np.sin(X[:, 0]) + rng.normal(size=60)
+    model = DPGPRegressor(bounds=(-10, 10), epsilon=1.0, insecure_seed=1, gap=0.1)
+    release = model.fit(X, y).release_
+    again = refine(release, y, epsilon=1.0, insecure_seed=2)
+    others = extend(release, X + 0.1, y, epsilon=1.0, insecure_seed=3)
+    # Without word of visits, tables tell.
+    told = [
+        HELD in worded(each)["for one person"]
+        for each in (release, again, others, replace(others, visits=1))
+    ]
+    assert told == [True, False, False, False]
 
 
 def test_of_several_outputs_a_persons_rows_are_told_and_one_row_is_none():

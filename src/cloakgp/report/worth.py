@@ -315,6 +315,9 @@ def _is_tried(release: Release | MultiOutputRelease) -> bool:
     """Return whether it is of the kind whose ranges `HELD` tells of."""
     if not isinstance(release, Release) or found_alike(release.measurements):
         return False
+    # What was tried is first fits of one table each.
+    if release.visits > 1 or len(tables_of(release.measurements)) > 1:
+        return False
     plain = release.transform is None and release.keeps_rows and not release.is_calibrated
     return plain and _rows_of_a_person(release) == 1
 
