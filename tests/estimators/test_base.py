@@ -149,6 +149,41 @@ def test_query_points_and_their_weights(name):
                 assert asked.strategy.query_weights.tolist() == [1.0, 3.0]
 
 
+BAD_WEIGHTS = {
+    "negative": [1.0, -1.0],
+    "nothing": [1.0, 0.0],
+    "NaN": [1.0, np.nan],
+    "too few": [1.0],
+    "a cube": np.ones((2, 1, 1)),
+    "too large": [1e300, 1e-300],
+}
+
+
+@pytest.mark.parametrize("weight", BAD_WEIGHTS)
+@pytest.mark.parametrize("name", names_where(DesignMixin))
+def test_weights_that_are_none_are_refused_before_counts_are_drawn(name, weight):
+    """An error after a draw has a note of what it cost."""
+    X, y = table(name, rows=300)
+    estimator = model(name, delta=0.0, noise="laplace")
+    with pytest.raises(ValueError, match=r"query.weights? must") as caught:
+        estimator.fit(X, y, X[:2], BAD_WEIGHTS[weight])
+    assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize("name", ["DPGPRegressor", "DPGPQuantileRegressor"])
+def test_a_progress_that_cannot_be_called_is_refused_before_counts_are_drawn(name):
+    with pytest.raises(TypeError, match="progress must be callable with a gap") as caught:
+        model(name, delta=0.0, noise="laplace").fit(*table(name, rows=300), progress=3)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_weights_as_far_apart_as_they_may_be_have_a_design():
+    X, y = table("DPGPRegressor", rows=300)
+    estimator = model("DPGPRegressor", bounds=(-4e49, 4e49), delta=0.0, noise="laplace")
+    fitted = estimator.fit(X, 4e49 * y, X[:2], [1e50, 1e-50])
+    assert np.isfinite(fitted.predict(X)).all()
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if "learn" in MODELS[name]])
 def test_wrong_ways_to_learn(name):
     with pytest.raises(ValueError, match="learn must be"):

@@ -534,7 +534,7 @@ BAD_CALLS = {
     "too few weights": (
         model(),
         {"X_query": [[0.0], [1.0]], "query_weight": [1.0]},
-        r"weights must have shape \(2,\)",
+        "weights must be positive and finite, one per query point",
     ),
     "weights of zero": (
         model(),

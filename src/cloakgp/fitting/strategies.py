@@ -35,6 +35,9 @@ from cloakgp.utils.passes import Passes
 # With more rows than this, and inducing inputs, designs go through the rows in passes.
 MANY_ROWS = 5_000
 
+# Of query points: their products with squares of covariances must be numbers of float64, too.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -248,7 +251,8 @@ def query_weights(query: Query) -> Array:
     Raises
     ------
     ValueError
-        Unless weights are positive and finite, one for each point.
+        Unless weights are positive and finite, one for each point, and neither too small nor too
+        large.
 
     Examples
     --------
@@ -258,6 +262,11 @@ def query_weights(query: Query) -> Array:
     weights = np.ones(len(query.X)) if query.weights is None else query.weights
     if weights.shape != (len(query.X),) or not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError("query weights must be positive and finite, one per query point")
+    if not ((weights >= SMALLEST_WEIGHT) & (weights <= LARGEST_WEIGHT)).all():
+        raise ValueError(
+            f"query weights must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}: only "
+            "their ratios count, so scale them"
+        )
     return weights
 
 

@@ -14,7 +14,7 @@ from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.refusals import refuse
-from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.strategies import Budget, Query, query_weights
 from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy import Answers, OutputBounds
@@ -60,12 +60,23 @@ class DesignSettings:
         Certified relative gap at which a design stops.
     progress : callable or None
         Called with the gap while a design improves.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If weights are none, or nothing can be called with a gap.
     """
 
     query: Query
     criterion: str = "bayes"
     gap: float = DEFAULT_GAP
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        # Before anything is asked: counts are drawn before the first design.
+        query_weights(self.query)
+        if not (self.progress is None or callable(self.progress)):
+            raise TypeError(f"progress must be callable with a gap, or None, got {self.progress!r}")
 
 
 @dataclass(frozen=True, eq=False)
