@@ -66,7 +66,7 @@ from cloakgp.fitting.refuted import refutes_half_outside
 from cloakgp.fitting.strategies import Budget, split_budget
 from cloakgp.fitting.table import Count
 from cloakgp.privacy import Answers, OutputBounds
-from cloakgp.privacy.questions.bounds import SMALLEST_WIDTH
+from cloakgp.privacy.questions.bounds import LEAST_SHARE, SMALLEST_WIDTH
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release.common_values import MOST_ALIKE, estimate_below, near_enough
 from cloakgp.utils.arrays import Array
@@ -231,7 +231,7 @@ def can_be_divided(bounds: OutputBounds) -> bool:
     """
     smallest = math.ldexp(bounds.width, -HALVINGS - 2)
     largest = max(abs(bounds.lo), abs(bounds.hi))
-    return smallest > max(float(np.spacing(largest)), SMALLEST_WIDTH)
+    return smallest > max(LEAST_SHARE * largest, SMALLEST_WIDTH)
 
 
 def plan_search(
