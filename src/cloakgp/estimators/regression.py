@@ -171,10 +171,11 @@ class DPGPRegressor(
         What is said of outputs by public knowledge, in output units: a public column of X, by its
         name or place, a fitted model, a `Release` about others, or up to 2,000 public rows with
         their outputs (`docs/how-to/public-help.md`). Predictions then are this plus what the
-        answers say it gets wrong, and if they say that it is worth nothing, as without it. It must
-        be public: a model of these very outputs is not. What a model, a release or public rows
-        predict is one more column, the last. A file keeps release and rows, and of models needs the
-        column. To be fitted in clones, a model is wrapped in ``sklearn.frozen.FrozenEstimator``.
+        answers say it gets wrong, and if they say that it is worth nothing, they do not go by it: a
+        column is then no input at all, as it is none of the default kernel. It must be public: a
+        model of these very outputs is not. What a model, a release or public rows predict is one
+        more column, the last. A file keeps release and rows, and of models needs the column. To be
+        fitted in clones, a model is wrapped in ``sklearn.frozen.FrozenEstimator``.
     schema : Schema, optional
         Kinds of the columns of a table; inferred where it holds more than numbers, or has gaps.
     random_state : int
