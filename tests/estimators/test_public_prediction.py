@@ -274,6 +274,64 @@ def test_a_prediction_goes_with_other_inputs_and_is_one_number_a_row():
         DPGPRegressor(**SETTINGS, public_prediction=several).fit(X, Y)
 
 
+class Tells:
+    """A public model of any answer to an array or a table."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, X):
+        return self.answer(np.asarray(X))
+
+
+def once(value):
+    """Return the truth, but for one value."""
+
+    def told(X):
+        predicted = truth(X)
+        predicted[3] = value
+        return predicted
+
+    return told
+
+
+@pytest.mark.parametrize("inputs", [X, pd.DataFrame(X, columns=["a", "b"])], ids=["array", "table"])
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (once(np.inf), "predicts NaN or infinity for 1 of 120 rows"),
+        (lambda X: truth(X)[:-1], "one number for each row, got 119 of 120 rows"),
+        (lambda X: ["high"] * len(X), "one number for each row, got others"),
+        (lambda X: 1e12 * X[:, 1], "beyond the bounds .0, 200.: give them in the units"),
+        (lambda X: -1e12 * X[:, 1], "beyond the bounds"),
+    ],
+)
+def test_models_that_predict_no_outputs_are_refused_before_a_draw(answer, message, inputs):
+    with pytest.raises(ValueError, match=message) as caught:
+        DPGPRegressor(**SETTINGS, public_prediction=Tells(answer)).fit(inputs, Y)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_predictions_of_a_model_may_have_gaps_in_a_table_and_not_in_an_array():
+    model = DPGPRegressor(**SETTINGS, public_prediction=Tells(once(np.nan)))
+    with pytest.raises(ValueError, match="predicts NaN or infinity for 1 of 120 rows"):
+        model.fit(X, Y)
+    release = model.fit(pd.DataFrame(X, columns=["a", "b"]), Y).release_
+    assert f"{PUBLIC_PREDICTION}: missing" in release.input_names
+
+
+def test_predictions_far_away_are_refused_at_query_points_and_in_passes():
+    near, far = Tells(lambda X: 1e6 * X[:, 1]), 1e12 * X[:, 1]
+    model = DPGPRegressor(**SETTINGS, public_prediction=near)
+    with pytest.raises(ValueError, match="beyond the bounds"):
+        model.fit(X, Y, 1e6 * X[:4])
+    rows = ArrayRows(with_column(X, far), Y)
+    with pytest.raises(ValueError, match="beyond the bounds"):
+        DPGPRegressor(**SETTINGS, public_prediction=2, inducing=10).fit_rows(rows)
+    # As far as they may be, designs work.
+    assert np.isfinite(model.fit(X, Y).predict(X)).all()
+
+
 @pytest.mark.parametrize("other", [{"output_transform": "log"}, {"likelihood": "counts"}])
 def test_transformed_outputs_are_refused(other):
     with pytest.raises(ValueError, match="is the mean of numbers as they are"):
@@ -330,6 +388,24 @@ def test_refining_keeps_the_prediction():
     assert np.abs(later.predict(with_column(NEW, truth(NEW))) - truth(NEW)).mean() < 10
 
 
+def test_later_visits_of_an_estimator_ask_its_model():
+    public = LinearRegression().fit(NEW, truth(NEW))
+    model = DPGPRegressor(**SETTINGS, public_prediction=public).fit(X, Y)
+    first, later = model.release_, {"epsilon": 1.0, "insecure_seed": 5}
+    points, others = NEW[:20], X + 0.01
+    expected = refine(first, Y, with_column(points, public.predict(points)), **later)
+    model.refine(Y, points, **later)
+    np.testing.assert_array_equal(
+        model.predict(NEW), expected.predict(with_column(NEW, public.predict(NEW)))
+    )
+    given = with_column(others, public.predict(others))
+    expected = extend(expected, given, Y, **later)
+    model.extend(others, Y, **later)
+    np.testing.assert_array_equal(
+        model.predict(NEW), expected.predict(with_column(NEW, public.predict(NEW)))
+    )
+
+
 def test_public_rows_are_kept_in_the_file_and_help(tmp_path):
     others = RNG.uniform(0, 10, size=(150, 2))
     outputs = truth(others) + RNG.normal(0, 5, size=150)
@@ -362,6 +438,8 @@ def test_public_rows_of_tables_with_categories_have_a_schema_of_their_own(tmp_pa
         ((X, np.full(120, np.nan)), "one finite output each"),
         ((np.zeros((2001, 2)), np.zeros(2001)), "2,000 public rows at most"),
         ((X, Y, Y), "or public rows"),
+        ((X[:1], Y[:1]), "there is 1 public row: two are needed"),
+        ((np.full((2, 2), np.nan), Y[:2]), "X of public rows contains NaN"),
         ((pd.DataFrame(X), pd.Series(Y)[::-1]), "in another order"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
@@ -51,7 +51,8 @@ class LaterVisitsMixin:
             With a `release_` that knows both measurements.
         """
         check_is_fitted(self)
-        self.release_ = refine(self.release_, y, X_query, **settings)
+        queried = None if X_query is None else self._with_prediction(X_query)
+        self.release_ = refine(self.release_, y, queried, **settings)
         return self
 
     @forget_on_failure
@@ -87,7 +88,13 @@ class LaterVisitsMixin:
             With a `release_` that knows both tables.
         """
         check_is_fitted(self)
+        inputs = X if isinstance(X, Rows) else self._with_prediction(X)
+        queried = None if X_query is None else self._with_prediction(X_query)
         self.release_ = extend(
-            self.release_, X, y, X_query, by_rows=by_rows, people=people, ids=ids, **settings
+            self.release_, inputs, y, queried, by_rows=by_rows, people=people, ids=ids, **settings
         )
         return self
+
+    def _with_prediction(self, X: Any) -> Any:
+        """Return public inputs with what a public model predicts there, if there is one."""
+        return X

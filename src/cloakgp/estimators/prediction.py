@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from cloakgp.utils.arrays import append_column
+from cloakgp.privacy import OutputBounds
+from cloakgp.utils.arrays import Array, append_column, as_matrix, column_names
+from cloakgp.utils.formatting import amount
 from cloakgp.utils.names import PUBLIC_PREDICTION
+
+# Beyond the bounds, in their widths: of what lies farther, float64 has no digits left for the rest.
+FARTHEST_PREDICTION = 1e6
 
 
 def predicts(public_prediction: object) -> bool:
@@ -34,7 +39,8 @@ def with_prediction_of(public_prediction: Any, X: Any) -> Any:
     Raises
     ------
     ValueError
-        If predictions are not one number for each row.
+        If predictions are not one number for each row, or any is infinite, or NaN in an array. In a
+        table NaN is a gap, as in any other column of numbers.
 
     Examples
     --------
@@ -45,13 +51,79 @@ def with_prediction_of(public_prediction: Any, X: Any) -> Any:
     """
     if not predicts(public_prediction):
         return X
-    predicted = np.asarray(public_prediction.predict(X), dtype=np.float64)
+    given = public_prediction.predict(X)
+    try:
+        predicted = np.asarray(given, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise ValueError("a public prediction is one number for each row, got others") from None
     if predicted.ndim != 1:
         raise ValueError(
             f"a public prediction is one number for each row, got an array of {predicted.ndim} "
             "dimensions"
         )
+    rows = len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)
+    if len(predicted) != rows:
+        raise ValueError(
+            f"a public prediction is one number for each row, got {len(predicted)} of {rows} rows"
+        )
+    bad = np.isinf(predicted) if _has_names(X) else ~np.isfinite(predicted)
+    if bad.any():
+        raise ValueError(
+            f"the public model predicts NaN or infinity for {bad.sum()} of {rows} rows: leave "
+            "these out, or give another model"
+        )
     return append_column(X, predicted, name=PUBLIC_PREDICTION)
+
+
+def check_public_rows(X: Any) -> None:
+    """Refuse an array of public rows that is none of numbers, or too short.
+
+    Tables are looked at where they are encoded.
+
+    Parameters
+    ----------
+    X : array-like or table of shape (N, D)
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_public_rows([[1.0], [2.0]])
+    """
+    if not _has_names(X) and len(as_matrix(X, name="X of public rows")) < 2:
+        raise ValueError("there is 1 public row: two are needed at least")
+
+
+def _has_names(X: Any) -> bool:
+    """Return whether columns have names, so that rows may lack numbers."""
+    return isinstance(X, Mapping) or any(isinstance(name, str) for name in column_names(X))
+
+
+def check_near(predicted: Array, *, bounds: OutputBounds) -> None:
+    """Refuse public predictions that lie too far beyond the bounds of outputs.
+
+    Parameters
+    ----------
+    predicted : array of shape (N,)
+        In output units.
+    bounds : OutputBounds
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_near(np.array([-3.0, 500.0]), bounds=OutputBounds(0.0, 200.0))
+    """
+    beyond = max(bounds.lo - predicted.min(), predicted.max() - bounds.hi)
+    if beyond > FARTHEST_PREDICTION * bounds.width:
+        raise ValueError(
+            f"public predictions lie by {amount(beyond, 3)} beyond the bounds "
+            f"({amount(bounds.lo, 12)}, {amount(bounds.hi, 12)}): give them in the units of outputs"
+        )
 
 
 def place_of(public_prediction: Any, *, names: Sequence[str], n_inputs: int) -> int | None:

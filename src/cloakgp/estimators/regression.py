@@ -30,7 +30,13 @@ from cloakgp.estimators.base import (
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
-from cloakgp.estimators.prediction import place_of, predicts, with_prediction_of
+from cloakgp.estimators.prediction import (
+    check_near,
+    check_public_rows,
+    place_of,
+    predicts,
+    with_prediction_of,
+)
 from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.estimators.sent import charged_as_sent
 from cloakgp.estimators.surroundings import check_surroundings
@@ -475,6 +481,7 @@ class DPGPRegressor(
             bounds=[(declared.lo, declared.hi)],
             mean=self.mean,
         )
+        self._check_prediction(table.summary.ranges)
         on_step("choosing the prior")
         inducing = inducing_inputs(
             self._unpredicted(table.summary),
@@ -665,11 +672,20 @@ class DPGPRegressor(
         self.__dict__.pop("public_rows_", None)
         if isinstance(self.public_prediction, tuple):
             self.public_rows_ = self._condition_on_public_rows(*self.public_prediction)
-        return super()._read(with_prediction_of(self._predictor(), X))
+        given = super()._read(self._with_prediction(X))
+        self._check_prediction(given.X)
+        return given
+
+    def _check_prediction(self, points: Array) -> None:
+        """Refuse public predictions that lie too far beyond the bounds."""
+        place = self._prediction_place()
+        if place is not None:
+            check_near(points[:, place], bounds=self._regression().limits)
 
     def _condition_on_public_rows(self, X: TableLike, outputs: ArrayLike) -> PublicRows:
         """Return the process given public rows, which have no more to do with the private ones."""
         check_same_order(X, outputs)
+        check_public_rows(X)
         read = read_inputs(columns := BaseEstimator(), X, schema=self.schema)
         values = np.asarray(read.of_rows(outputs), dtype=np.float64)
         names = feature_names(columns) if read.schema is None else read.schema.names
@@ -693,11 +709,16 @@ class DPGPRegressor(
         self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query:
         if X_query is not None:
-            X_query = with_prediction_of(self._predictor(), X_query)
-        return super()._query(inputs, X_query, query_weight)
+            X_query = self._with_prediction(X_query)
+        query = super()._query(inputs, X_query, query_weight)
+        self._check_prediction(query.X)
+        return query
 
     def _points(self, X: ArrayLike) -> Any:
-        return super()._points(with_prediction_of(self._predictor(), X))
+        return super()._points(self._with_prediction(X))
+
+    def _with_prediction(self, X: Any) -> Any:
+        return with_prediction_of(self._predictor(), X)
 
     def _keep(self, release: Release) -> Self:
         kept = self._predictor()
