@@ -41,7 +41,8 @@ class Accuracy:
     share : float or None
         Of the variance of outputs, the share that predictions explain.
     nothing : float or None
-        As ``new_error``, of one constant prediction for everyone.
+        As ``new_error``, of one constant prediction for everyone: the width of the declared bounds
+        at most, by which no constant within them is off.
     between : (float, float) or None
         Between what ``new_error`` lies with a probability of `LIKELY`, by what the answers leave
         open of the curve and of the spread between people with equal inputs, or of the law that
@@ -54,6 +55,8 @@ class Accuracy:
         outside of that interval, as counts refute that there are none.
     far : float or None
         What ``new_error`` would be if one new value in a hundred lay at the farther declared bound.
+    width : float
+        Of the declared bounds; infinite where there are none.
     """
 
     output: str
@@ -66,6 +69,7 @@ class Accuracy:
     with_clipped: tuple[float, float] | None = None
     counts_clipped: bool = False
     far: float | None = None
+    width: float = np.inf
 
     @classmethod
     def expected(
@@ -96,15 +100,16 @@ class Accuracy:
         >>> found.new_error, found.share, round(found.nothing, 3)
         (1.0, 0.5, 1.414)
         """
-        explained = float(np.var(mean))
-        total = explained + new_error**2
+        width = np.inf if ends is None else ends[1] - ends[0]
+        total = min(float(np.var(mean)) + new_error**2, width**2)
         return cls(
             output=output,
             error=mean_root(sd),
             new_error=new_error,
             without=without,
-            share=explained / total if total > 0 else None,
+            share=_explained(new_error, total) if total > 0 else None,
             nothing=float(np.sqrt(total)),
+            width=width,
             far=None if ends is None else error_with_far_values(mean, new_error, ends=ends),
         )
 
@@ -123,13 +128,13 @@ class Accuracy:
             return known
         # What predictions explain stays; what they leave has the clipped values, too.
         more = every**2 - first**2
-        nothing = float(np.sqrt(self.nothing**2 + more))
+        total = min(self.nothing**2 + more, self.width**2)
         far = None if self.far is None else float(np.sqrt(self.far**2 + (1.0 - FAR) * more))
         return replace(
             known,
             new_error=every,
-            nothing=nothing,
-            share=1.0 - every**2 / nothing**2,
+            nothing=float(np.sqrt(total)),
+            share=_explained(every, total),
             between=found.with_outside,
             counts_clipped=True,
             far=far,
@@ -149,6 +154,11 @@ class Accuracy:
             f"predictions of {self.output} are typically off by {amount(self.new_error, 3)}; "
             f"a constant guess, by {amount(self.nothing, 3)}."
         )
+
+
+def _explained(new_error: float, total: float) -> float:
+    """Return the share of the variance of outputs that predictions explain; 0 if they add to it."""
+    return max(0.0, 1.0 - new_error**2 / total)
 
 
 def error_with_far_values(mean: Array, new_error: float, *, ends: tuple[float, float]) -> float:

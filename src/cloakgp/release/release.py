@@ -39,6 +39,7 @@ from cloakgp.release.consistency import check_alike, check_parts, declared_class
 from cloakgp.release.custodians import Custodians
 from cloakgp.release.error_range import ErrorRange, distinct_points, error_range, known_noise
 from cloakgp.release.functional import ReleasedFunction
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.hyperparameters.alike import AlikeOutputs
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -718,10 +719,20 @@ class Release(Predictions):
             mean,
             sd,
             new_error=new_error,
-            ends=self.output_bounds,
+            # Of rates the bounds are none: those of counts go with an exposure.
+            ends=None if self._has_exposures else self.output_bounds,
             without=before,
         )
         return found.with_range(self._error_range(points))
+
+    @property
+    def _has_exposures(self) -> bool:
+        """Whether rows of any table have exposures, so that predictions are rates."""
+        strategies = (one.strategy for one in self.measurements)
+        return any(
+            isinstance(each, DenseStrategy | GatheredStrategy) and each.row_exposure is not None
+            for each in strategies
+        )
 
     @property
     def learns_noise(self) -> bool:
