@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -399,6 +400,21 @@ def test_the_same_rows_said_to_be_other_people_are_warned_of(rng):
     release = other_people(X, y, epsilon=1.0)
     with pytest.warns(PrivacyParameterWarning, match="the inputs of one before"):
         extend(release, X, y, people="disjoint", epsilon=1.0, delta=0.0)
+
+
+def test_the_same_rows_in_another_order_are_warned_of_and_others_are_not(rng):
+    X, y = rng.uniform(0, 5, size=(40, 2)), rng.uniform(*BOUNDS, size=40)
+    X[1] = X[0]
+    release = other_people(X, y, epsilon=1.0)
+    order = rng.permutation(40)
+    with pytest.warns(PrivacyParameterWarning, match="the inputs of one before"):
+        extend(release, X[order], y[order], people="disjoint", epsilon=1.0, delta=0.0)
+    # Each column has the values that it had.
+    others = np.column_stack([X[:, 0], X[::-1, 1]])
+    for rows in (others, X[:-1]):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "the new table has the inputs")
+            extend(release, rows, y[: len(rows)], people="disjoint", epsilon=1.0, delta=0.0)
 
 
 def test_rows_that_were_kept_out_have_no_ids(rng):
