@@ -157,12 +157,13 @@ def lay_out_again(
     }
     groups = by_delta(of)
     for figure, name in told.items():
+        # What intervals of rivals hold was not kept in the second round.
+        if figure not in COMPARED:
+            continue
         for lay, those in ((overall, beside), (beside_ours, beside), (beside_ours, then)):
-            # What has no better end is laid out and not compared.
-            if lay is overall or figure in COMPARED:
-                title = (AGAIN if those is beside else THEN).format(name)
-                for group in groups:
-                    yield lay(those, tables, of=group, figure=figure, name=title)
+            title = (AGAIN if those is beside else THEN).format(name)
+            for group in groups:
+                yield lay(those, tables, of=group, figure=figure, name=title)
     if kind != "classes":
         yield held_by_table(beside, tables, of=of, name=AGAIN.format(HELD))
 

@@ -749,6 +749,23 @@ def test_what_docs_say_of_ours_again_is_what_marks_show(budget):
         assert not any(epsilon == "1" for _, epsilon in wrongly)
 
 
+@pytest.mark.parametrize("budget", ["no δ", "δ = 1/N²"])
+def test_what_docs_say_of_our_numbers_again_is_what_marks_show(budget):
+    """By intervals of differences, and by rivals that are not behind."""
+    tables = {one.title.partition(":")[0]: one for one in Kept.read("tournament").tables}
+    for figure in ("RMSE", "CRPS"):
+        [[_, *cells]] = tables[f"ours then and again, {figure} less ours, {budget}"].rows
+        assert not any("▲" in cell or "▼" in cell for cell in cells)
+        assert all("(−" in cell for cell in cells)
+        left = not_ahead(f"ours again, {figure} less ours, {budget}")
+        assert not any(epsilon in ("1", "3") for _, epsilon in left)
+    histogram = {"histogram"}
+    others = {"noisy mean", "default GP on a histogram", "boosted clipped residuals, features"}
+    found = not_ahead(f"ours again, RMSE less ours, {budget}")
+    at_third = {rival for rival, epsilon in found if epsilon == "0.3"}
+    assert at_third == (histogram if budget == "no δ" else histogram | others)
+
+
 def test_figures_that_docs_name_of_the_second_round_are_the_least():
     tables = {one.title.partition(":")[0]: one for one in Kept.read("tournament").tables}
 
