@@ -23,7 +23,7 @@ CHANGES = "\n## Changes\n"
 SHA256_OF_RULES = "e8d67597f6604401cddcc265f242908acb028969c36c8d8b17f821200870911a"
 SHA256 = MappingProxyType(
     {
-        "protocol.md": "42db19732c7f4666ff05c86700bc9edc1a25c8a5d404dab2b6e4b3415b8a5389",
+        "protocol.md": "752c22eda5d2d9947fd490e3c1b17d47cfb4983e497306a0f3852e014d67eb96",
         "tables.py": "bcd555d046dcca022d0ff69cf999bf1ecc22f2bfb6aec02cf5f397410da6b476",
     }
 )
