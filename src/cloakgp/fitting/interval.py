@@ -231,7 +231,7 @@ def can_be_divided(bounds: OutputBounds) -> bool:
     """
     smallest = math.ldexp(bounds.width, -HALVINGS - 2)
     largest = max(abs(bounds.lo), abs(bounds.hi))
-    return smallest > max(LEAST_SHARE * largest, SMALLEST_WIDTH)
+    return smallest > max(float(np.spacing(largest)), SMALLEST_WIDTH)
 
 
 def plan_search(
@@ -353,8 +353,11 @@ def find_interval(
         found = _widened(*found, whole=whole)
     if found is None:
         return bounds
-    lowest, highest = _in_output_units(np.array(found), bounds=bounds)
-    return OutputBounds(lo=float(lowest), hi=float(highest))
+    lowest, highest = _in_output_units(np.array(found), bounds=bounds).tolist()
+    if highest - lowest < LEAST_SHARE * max(abs(lowest), abs(highest)):
+        # No bounds may be so close together.
+        return bounds
+    return OutputBounds(lo=lowest, hi=highest)
 
 
 def _widened(low: int, high: int, *, whole: int) -> tuple[int, int] | None:

@@ -18,6 +18,7 @@ from scipy import linalg
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.strategy import DenseStrategy, Strategy
@@ -117,7 +118,7 @@ def mostly_alike(asked: Sequence[tuple[Array, Answers]], *, rows: float) -> bool
     True
     False
     """
-    return estimate_single_values(asked, rows=rows).are_most
+    return estimate_single_values(asked, rows=rows).may_be_most
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,7 @@ class SingleValues:
     covariance: Array
 
     @property
-    def are_most(self) -> bool:
+    def may_be_most(self) -> bool:
         """Whether more than half of the outputs may have one of them, and surely anybody has."""
         share, variance = float(self.shares.sum()), float(self.covariance.sum())
         noise_sd = math.sqrt(max(variance, 0.0))
@@ -207,13 +208,26 @@ def found_alike(measurements: Sequence[Measurement]) -> bool:
     )
 
 
-def counts_of_one_output(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Return the rounds of counts of one table; none if nothing was counted.
+def asked_tables(measurements: Sequence[Measurement]) -> set[int]:
+    """Return the numbers of tables, but for rows that were kept out to tell margins.
 
     Parameters
     ----------
     measurements : sequence of Measurement
-        Of one output of one table; of several there are none that are about all.
+    """
+    return {
+        one.strategy.table for one in measurements if not isinstance(one.question, MarginQuestion)
+    }
+
+
+def counts_of_one_output(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Return the rounds of counts of the one output of the one table that was counted.
+
+    None if nothing was counted, or more than one output or table.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
     """
     apart = list(_counted_apart(measurements).values())
     return apart[0] if len(apart) == 1 else ()

@@ -45,7 +45,6 @@ from scipy.stats import qmc
 
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release.common_values import found_alike
-from cloakgp.release.hyperparameters.alike import AlikeOutputs
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.new_outputs import NewNumbers
@@ -246,12 +245,25 @@ def _transformed(new: NewNumbers, covariance: Array, *, log_noise: tuple[float, 
     return found
 
 
-def known_noise(
-    measurements: Sequence[Measurement],
-    *,
-    count: int = 1,
-    curve: tuple[Array, Array] | None = None,
-) -> tuple[float, float]:
+def noise_range_of_counts(log_sd: float) -> float:
+    """Return the sd of log σ of outputs most of which are at an end of their bounds.
+
+    It is the mean of σ² that is claimed: with a larger sd that would be beyond the range.
+
+    Parameters
+    ----------
+    log_sd : float
+        By what counts and the curve leave open.
+
+    Examples
+    --------
+    >>> noise_range_of_counts(0.0), noise_range_of_counts(3.0)
+    (0.3, 1.0)
+    """
+    return float(min(np.hypot(log_sd, LOG_LAW_SD), LOG_MOST_SD))
+
+
+def known_noise(measurements: Sequence[Measurement], *, count: int = 1) -> tuple[float, float]:
     """Return the mean of σ², over what predictions go by, and the sd of log σ.
 
     Parameters
@@ -260,9 +272,6 @@ def known_noise(
         Those about anything but spread are passed over.
     count : int
         T, of how many outputs of each person they are.
-    curve : pair of arrays of shapes (P,) and (P, P), optional
-        The curve's mean and covariance, in output units, by which the noise is told of outputs most
-        of which are at an end of their bounds.
 
     Returns
     -------
@@ -277,11 +286,6 @@ def known_noise(
     >>> round(mean, 2), log_sd
     (2.66, 0.7)
     """
-    alike = None if curve is None else AlikeOutputs.counted(measurements)
-    if alike is not None and curve is not None:
-        _, log_sd = alike.noise(*curve)
-        # It is its mean that is claimed, and with a larger sd that would be beyond the range.
-        return 1.0, float(min(np.hypot(log_sd, LOG_LAW_SD), LOG_MOST_SD))
     # Of rows that were asked twice, what is claimed goes by the last answer.
     asked = {
         one.strategy.table: one for one in measurements if one.about_spread and one.noise_sd > 0

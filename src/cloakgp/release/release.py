@@ -37,10 +37,16 @@ from cloakgp.release.choice import Choice
 from cloakgp.release.coefficient_tree import coefficient_tree, has_coefficients
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.custodians import Custodians
-from cloakgp.release.error_range import ErrorRange, distinct_points, error_range, known_noise
+from cloakgp.release.error_range import (
+    ErrorRange,
+    distinct_points,
+    error_range,
+    known_noise,
+    noise_range_of_counts,
+)
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.gathered_strategy import GatheredStrategy
-from cloakgp.release.hyperparameters.alike import AlikeOutputs
+from cloakgp.release.hyperparameters.alike import AlikeOutputs, rows_among
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io.bundle import Store
@@ -750,13 +756,28 @@ class Release(Predictions):
 
     @property
     def counts_tell_noise(self) -> bool:
-        """Whether that spread is told by counts and by the curve, as most outputs are at an end.
-
-        Errors of outputs that were transformed are of another law: of what is left there the one in
-        between says too little.
-        """
-        told = self.transform is None and self.learns_noise and not self.is_calibrated
+        """Whether that spread is told by counts and by the curve, as most outputs are at an end."""
+        told = self.learns_noise and self.likelihood.linear and not self.is_calibrated
         return told and AlikeOutputs.counted(self.measurements) is not None
+
+    def _noise_by_counts(self, points: Array) -> tuple[float, float]:
+        """Return what counts tell of the noise, as `known_noise`.
+
+        Parameters
+        ----------
+        points : array of shape (P, D)
+            Where rows are not kept these stand for them.
+        """
+        alike = AlikeOutputs.counted(self.measurements)
+        assert alike is not None
+        strategy = self.measurements[0].strategy
+        kept = isinstance(strategy, DenseStrategy)
+        rows = rows_among(strategy.X) if isinstance(strategy, DenseStrategy) else points
+        variance, log_sd = alike.noise(*self.posterior.joint(rows))
+        # Files of earlier versions may claim less.
+        claimed = self.fitted_prior.noise_variance
+        multiple = max(variance / claimed, 1.0) if kept and claimed > 0 else 1.0
+        return multiple, noise_range_of_counts(log_sd)
 
     @property
     def noise_is_unknown(self) -> bool:
@@ -764,7 +785,7 @@ class Release(Predictions):
 
         Intervals then allow for that (`cloakgp.release.unknown_noise`).
         """
-        asked = self.is_calibrated or self.asks_spread
+        asked = self.is_calibrated or self.asks_spread or self.counts_tell_noise
         return self.likelihood.linear and self.learns_noise and not asked
 
     def _error_range(self, points: Array) -> ErrorRange | None:
@@ -777,8 +798,8 @@ class Release(Predictions):
         )
         known = None
         if self.learns_noise:
-            curve = self.posterior.joint(chosen) if self.counts_tell_noise else None
-            known = known_noise(self.measurements, curve=curve)
+            told = self.transform is None and self.counts_tell_noise
+            known = self._noise_by_counts(chosen) if told else known_noise(self.measurements)
         return error_range(
             self._new_numbers(chosen, *self._marginals(chosen, new_output=True)),
             covariance=np.asarray(covariance),

@@ -15,6 +15,7 @@ from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.common_values import (
+    asked_tables,
     estimate_below,
     estimate_single_values,
     found_alike,
@@ -67,7 +68,7 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
 
 def _alike_facts(release: Release) -> tuple[Fact, ...]:
     """Say that counts found most values at single ones, and what follows, if they did."""
-    if len({one.strategy.table for one in release.measurements}) > 1:
+    if len(asked_tables(release.measurements)) > 1:
         return _alike_somewhere(release)
     common = name_common_values(
         release.measurements, tell=lambda value: _in_output_units(value, release)
@@ -80,6 +81,12 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
             "How far one value is from its prediction is told by what most are, and may be several "
             "times that; so intervals may hold fewer than they say."
         )
+    elif release.transform is not None:
+        told = (
+            "How far the transformed values are from their predictions is told by these counts and "
+            "by the mean of predictions; the values themselves may be several times as far as is "
+            "told."
+        )
     else:
         told = (
             "How far one value is from its prediction is told by these counts and by the mean of "
@@ -90,7 +97,7 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
     return (
         Fact(
             "most values",
-            f"by noisy counts most values of {release.output_name} are the same: "
+            f"by noisy counts most values of {release.output_name} seem to be the same: "
             f"{common}. Where the others lie "
             "these hardly tell: the declared bounds were kept"
             f"{'' if banded else ', and no values clipped to bands'}. {told} Of two values, or of "
@@ -106,9 +113,9 @@ def _alike_somewhere(release: Release) -> tuple[Fact, ...]:
     return (
         Fact(
             "most values",
-            f"by noisy counts most values of {release.output_name} in one of these tables are the "
-            "same. How far one value is from its prediction is told for all tables together, and "
-            "may be several times that; so intervals may hold fewer than they say.",
+            f"by noisy counts most values of {release.output_name} in one of these tables seem to "
+            "be the same. How far one value is from its prediction is told for all tables "
+            "together, and may be several times that; so intervals may hold fewer than they say.",
         ),
     )
 
@@ -127,7 +134,7 @@ def name_common_values(measurements: Sequence[Measurement], *, tell: Callable[[f
     if not rounds:
         return ""
     found = estimate_single_values(rounds_of(rounds), rows=float(rounds[0].strategy.totals[0]))
-    if not found.are_most:
+    if not found.may_be_most:
         return ""
     off = GIVE_OR_TAKE * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
     told = [

@@ -244,7 +244,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
     if release.counts_tell_noise:
         return (
             " Noisy counts, and the mean of predictions, tell the spread among people with equal "
-            f"inputs: most values are the same.{between}{tails}"
+            f"inputs: most values seem to be the same.{between}{tails}"
         )
     if release.asks_spread:
         return (

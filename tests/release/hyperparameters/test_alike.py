@@ -1,5 +1,7 @@
 """The noise of outputs most of which are at an end of their bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from cloakgp import DPGPRegressor, extend
 from cloakgp.data import ArrayRows
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.release.common_values import HALVINGS_ALIKE
-from cloakgp.release.hyperparameters.alike import AlikeOutputs
+from cloakgp.release.hyperparameters.alike import AlikeOutputs, _positive_quantiles
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 
@@ -104,7 +106,49 @@ def test_several_tables_tell_nothing_together():
     both = extend(first, X + 1.0, rng.uniform(size=300), **quick)
     assert AlikeOutputs.counted(first.measurements) is not None
     assert AlikeOutputs.counted(both.measurements) is None
-    assert "in one of these tables are the same" in as_text([*describe(both)], width=10_000)
+    assert "in one of these tables seem to be the same" in as_text([*describe(both)], width=10_000)
+
+
+@pytest.mark.parametrize("level", [1.5, -1.5])
+def test_a_mean_far_outside_of_the_bounds_counts_as_near_them(level):
+    found = counted(np.where(np.arange(1000) < 10, 1.0, 0.0), noise_sd=30.0)
+    near, far = (
+        found.noise(np.full(5, one), 1e-4 * np.ones((5, 5)))[0] for one in (np.sign(level), level)
+    )
+    assert np.isfinite(far)
+    assert 0.0 < far < 10.0 * max(near, 1e-3)
+    quantiles = _positive_quantiles(level, sd=0.01)
+    assert np.abs(quantiles - (1.0 if level > 0 else 0.0)).max() < 0.03
+
+
+@pytest.mark.parametrize("corner", [(0.0, 0.02), (0.98, 1.0)])
+def test_the_range_goes_by_rows_and_not_by_where_predictions_are_asked(corner):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    y = (rng.random(300) < 0.9 * X[:, 0] ** 4).astype(np.float64)
+    quick = {"epsilon": 3.0, "gap": 0.3, "learn": "map", "inducing": 8, "insecure_seed": 0}
+    release = DPGPRegressor(bounds=(0, 1), **quick).fit(X, y, np.array(corner)[:, None]).release_
+    assert release.counts_tell_noise
+    points = release.measurements[0].strategy.X_query
+    multiple, log_sd = release._noise_by_counts(points)
+    assert multiple == pytest.approx(1.0, abs=0.05)
+    assert log_sd < 0.5
+    # Whatever a file claims, the range is where the counts have it.
+    less = [
+        replace(one, prior=replace(one.prior, noise_variance=one.prior.noise_variance / 9.0))
+        for one in release.learned
+    ]
+    assert replace(release, learned=tuple(less))._noise_by_counts(points)[0] > 4.0
+
+
+def test_rows_that_tell_margins_are_no_other_table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 1))
+    y = (rng.random(400) < 0.2).astype(np.float64)
+    quick = {"epsilon": 2.0, "gap": 0.3, "inducing": 8, "insecure_seed": 0}
+    release = DPGPRegressor(bounds=(0, 1), calibrate=0.4, **quick).fit(X, y).release_
+    assert AlikeOutputs.counted(release.measurements) is not None
+    assert "in one of these tables" not in as_text([*describe(release)], width=10_000)
 
 
 def test_others_than_the_ends_tell_nothing():
@@ -117,6 +161,11 @@ def test_others_than_the_ends_tell_nothing():
     answers = Answers(counts[None, :].astype(np.float64), noise_sd=1.0, guarantee=None)
     assert AlikeOutputs.of([(edges, answers)], rows=500.0) is None
     assert AlikeOutputs.of([], rows=500.0) is None
+    # Nor do three values, of which one is between.
+    three = np.repeat([-1.0, 0.0, 1.0], [210, 200, 90])
+    counts, _ = np.histogram(three, bins=edges)
+    answers = Answers(counts[None, :].astype(np.float64), noise_sd=1.0, guarantee=None)
+    assert AlikeOutputs.of([(edges, answers)], rows=500.0) is None
     assert counted(np.zeros(500)).bounds == OutputBounds(0.0, 1.0)
 
 
@@ -180,12 +229,11 @@ def test_of_logarithms_the_range_is_wide():
         bounds=(1, 1000), epsilon=1.0, gap=0.3, output_transform="log", insecure_seed=0
     )
     release = model.fit(X, y).release_
-    assert AlikeOutputs.counted(release.measurements) is not None
-    assert not release.counts_tell_noise
+    assert release.counts_tell_noise
     low, high = release.accuracy().between
     assert low < np.sqrt(np.mean((release.predict(X) - y) ** 2)) < high
     text = as_text([*describe(release)], width=10_000)
-    assert "is told by what most are, and may be several times that" in text
+    assert "the values themselves may be several times as far as is told" in text
 
 
 def test_later_visits_keep_it():

@@ -27,8 +27,14 @@ from scipy import special
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.release.common_values import counts_of_one_output, estimate_single_values, rounds_of
-from cloakgp.release.measurement import Measurement, narrower_interval, tables_of
+from cloakgp.release.common_values import (
+    SURELY,
+    asked_tables,
+    counts_of_one_output,
+    estimate_single_values,
+    rounds_of,
+)
+from cloakgp.release.measurement import Measurement, narrower_interval
 from cloakgp.release.posterior.mixture import WeightedPrior, weightiest
 from cloakgp.utils.arrays import Array
 
@@ -38,8 +44,9 @@ TWO_VALUES, AT_OTHER_END = 0.25, 0.1
 SHAPES = np.array([1.0, 2.0, 20.0])
 SHARES, PARTS = 48, 12
 # The least mean of the curve, at how many quantiles of it outputs are looked at, and by how many of
-# its sds it counts as below nothing at most; and the least noise variance over a mean square.
-LEAST_MEAN, MEANS, FARTHEST_BELOW = 1e-6, 9, 5.0
+# its sds it counts as outside of the bounds at most; and the least noise variance over a mean
+# square.
+LEAST_MEAN, MEANS, FARTHEST = 1e-6, 9, 5.0
 LEAST_NOISE = 0.05
 # Rows that stand for all.
 MOST_ROWS = 300
@@ -78,7 +85,7 @@ class AlikeOutputs:
         rounds = counts_of_one_output(measurements)
         # Of outputs that questions clipped, the curve does not tell the mean; and other tables may
         # have other outputs.
-        one = len(tables_of(measurements)) == 1
+        one = len(asked_tables(measurements)) == 1
         if not rounds or not one or narrower_interval(measurements) is not None:
             return None
         return cls.of(rounds_of(rounds), rows=float(rounds[0].strategy.totals[0]))
@@ -94,10 +101,14 @@ class AlikeOutputs:
         rows : float
         """
         values = estimate_single_values(rounds, rows=rows)
-        if not values.are_most:
+        if not values.may_be_most:
             return None
         most = int(np.argmax(values.shares))
-        if most not in (0, len(values.values) - 1):
+        ends = (0, len(values.values) - 1)
+        between = np.delete(values.shares, ends)
+        doubt = np.sqrt(np.delete(np.diag(values.covariance), ends))
+        # Of a third value nothing here knows.
+        if most not in ends or (between > SURELY * doubt).any():
             return None
         edges = rounds[0][0]
         return cls(
@@ -191,7 +202,7 @@ def _positive_quantiles(mean: float, *, sd: float) -> Array:
     """Return quantiles of a normal mean of outputs that are not all at an end, in widths."""
     if sd < LEAST_MEAN:
         return np.array([min(max(mean, LEAST_MEAN), 1.0)])
-    mean = max(mean, -FARTHEST_BELOW * sd)
+    mean = min(max(mean, -FARTHEST * sd), 1.0 + FARTHEST * sd)
     low, high = special.ndtr((np.array([LEAST_MEAN, 1.0]) - mean) / sd)
     shares = low + (np.arange(MEANS) + 0.5) / MEANS * (high - low)
     found: Array = np.clip(mean + sd * special.ndtri(shares), LEAST_MEAN, 1.0)

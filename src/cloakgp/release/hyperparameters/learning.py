@@ -176,11 +176,12 @@ def _with_noise_of_alike(
     # The curve goes by the noise, too, if little.
     for _ in range(SETTLED):
         main = weightiest(learned)
-        [posterior] = condition(
-            main.prior, main.likelihood, measurements, sweeps=sweeps_of(inference)
-        )
-        variance, _ = alike.noise(*posterior.joint(X))
-        learned = with_noise(learned, variance)
+        with suppress(np.linalg.LinAlgError):
+            [posterior] = condition(
+                main.prior, main.likelihood, measurements, sweeps=sweeps_of(inference)
+            )
+            variance, _ = alike.noise(*posterior.joint(X))
+            learned = with_noise(learned, variance)
     return learned
 
 
