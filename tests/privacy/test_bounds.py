@@ -28,8 +28,6 @@ SECRET = 123.456789
         ((np.nan, 1), "finite"),
         ((0, 1e-200), "rescale"),
         ((-1e300, 1e300), "rescale"),
-        ((1, 1 + 4e-16), "subtract"),
-        ((-1e15 - 1, -1e15), "subtract"),
     ],
 )
 def test_bad_bounds(bounds, complaint):

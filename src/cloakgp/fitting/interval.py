@@ -66,7 +66,7 @@ from cloakgp.fitting.refuted import refutes_half_outside
 from cloakgp.fitting.strategies import Budget, split_budget
 from cloakgp.fitting.table import Count
 from cloakgp.privacy import Answers, OutputBounds
-from cloakgp.privacy.questions.bounds import LEAST_SHARE, SMALLEST_WIDTH
+from cloakgp.privacy.questions.bounds import SMALLEST_WIDTH
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release.common_values import MOST_ALIKE, estimate_below, near_enough
 from cloakgp.utils.arrays import Array
@@ -353,11 +353,8 @@ def find_interval(
         found = _widened(*found, whole=whole)
     if found is None:
         return bounds
-    lowest, highest = _in_output_units(np.array(found), bounds=bounds).tolist()
-    if highest - lowest < LEAST_SHARE * max(abs(lowest), abs(highest)):
-        # No bounds may be so close together.
-        return bounds
-    return OutputBounds(lo=lowest, hi=highest)
+    lowest, highest = _in_output_units(np.array(found), bounds=bounds)
+    return OutputBounds(lo=float(lowest), hi=float(highest))
 
 
 def _widened(low: int, high: int, *, whole: int) -> tuple[int, int] | None:

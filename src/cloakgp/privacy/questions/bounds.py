@@ -20,8 +20,6 @@ from cloakgp.utils.arrays import Array
 
 # Widths whose square, or whose share on the noise grid, float64 can still hold.
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-100, 1e100
-# Of the absolute value of an end: where a width is less, there are hardly any numbers in between.
-LEAST_SHARE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,6 @@ class OutputBounds(Question):
             raise ValueError(f"the lower bound must be below the upper, got ({lo}, {hi}): {advice}")
         if not SMALLEST_WIDTH < hi - lo < LARGEST_WIDTH:
             raise ValueError(f"bounds ({lo}, {hi}) are too close or too far apart: rescale y")
-        if hi - lo < LEAST_SHARE * max(abs(lo), abs(hi)):
-            raise ValueError(
-                f"bounds ({lo}, {hi}) lie so close together for their size that float64 would "
-                "lose what lies within them: subtract a number from y"
-            )
         return cls(lo=lo, hi=hi)
 
     @property
