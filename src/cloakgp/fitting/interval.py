@@ -25,8 +25,8 @@ Of nothing, and of 0 and 1, no interval is that narrow. So the first round count
 value of either end of the bounds, or zero, to the last digits. Where more than half have one of
 these, how few others lie near it says nothing of where they are: p is a share of the others alone,
 and as counts seldom tell where those are, the bounds mostly stay. Bands would lose the others, too,
-wherever these are few: there are none if more than half have such values
-(`cloakgp.release.common_values`).
+wherever these are few: there are none if more than half have such values, as far as an sd of the
+counts' noise allows (`cloakgp.release.common_values`).
 
 No interval is taken that is expected to leave more than three in ten outside, nor one of which the
 counts do not refute that half lie outside (`cloakgp.fitting.refuted`): it is widened until they do.

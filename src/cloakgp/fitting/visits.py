@@ -90,8 +90,9 @@ class Settings(TypedDict, total=False):
     band : "auto", float or None
         To how many predictive sds on either side of their predicted means outputs are clipped, so
         that questions cost less. None clips them to the bounds alone. "auto", if not given: 1, and
-        None where published counts found more than half of the outputs at single values, 0 and 1
-        say, as a band around these would hide the others. Of no meaning for classes and quantiles.
+        None where by published counts more than half of the outputs seem to be at single values, 0
+        and 1 say, as a band around these would hide the others. Of no meaning for classes and
+        quantiles.
     groups : iterable of N texts or whole numbers
         Whose row it is: all rows of one group are protected together. A table that is asked again
         keeps its groups. New rows of a release that protects groups must have some.
