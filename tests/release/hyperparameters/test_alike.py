@@ -209,15 +209,18 @@ def test_nothing_is_calibrated_where_most_are_alike():
     assert rare.guarantee.epsilon_at(1e-7) == pytest.approx(3.0, rel=1e-5)
 
 
-def test_noise_that_is_given_stays():
+@pytest.mark.parametrize("given", [0.04, 0.0])
+@pytest.mark.parametrize("learn", [None, "map"])
+def test_noise_that_is_given_stays(given, learn):
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(400, 1))
-    y = (rng.random(400) < 0.2).astype(np.float64)
+    X = rng.uniform(size=(200, 1))
+    y = (rng.random(200) < 0.2).astype(np.float64)
     model = DPGPRegressor(
-        bounds=(0, 1), epsilon=2.0, noise_variance=0.04, learn=None, insecure_seed=0
+        bounds=(0, 1), epsilon=2.0, noise_variance=given, learn=learn, insecure_seed=0
     )
     release = model.fit(X, y).release_
-    assert release.fitted_prior.noise_variance == 0.04
+    assert AlikeOutputs.counted(release.measurements) is not None
+    assert release.fitted_prior.noise_variance == given
 
 
 def test_of_logarithms_the_range_is_wide():

@@ -225,10 +225,13 @@ def with_noise(priors: Sequence[WeightedPrior], variance: float) -> tuple[Weight
     Parameters
     ----------
     priors : sequence of WeightedPrior
-        The noise of others is changed by the same factor.
+        The noise of others is changed by the same factor. As they are if it is 0: it was given.
     variance : float
     """
-    factor = variance / weightiest(priors).prior.noise_variance
+    given = weightiest(priors).prior.noise_variance
+    if not given > 0:
+        return tuple(priors)
+    factor = variance / given
 
     def changed(prior: ExactPrior | SparsePrior) -> ExactPrior | SparsePrior:
         return replace(prior, noise_variance=prior.noise_variance * factor, scatter=None)
