@@ -220,6 +220,21 @@ def tables_of(measurements: Sequence[Measurement]) -> dict[int, Strategy]:
     return tables
 
 
+def exposures_of(measurements: Sequence[Measurement]) -> list[Array]:
+    """Return the exposures of the rows of each table that has some.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+    """
+    return [
+        strategy.row_exposure
+        for strategy in tables_of(measurements).values()
+        if isinstance(strategy, DenseStrategy | GatheredStrategy)
+        and strategy.row_exposure is not None
+    ]
+
+
 def check_tables(measurements: Sequence[Measurement]) -> None:
     """Refuse tables whose rows, or their groups, differ from one measurement to the next.
 

@@ -45,7 +45,6 @@ from cloakgp.release.error_range import (
     noise_range_of_counts,
 )
 from cloakgp.release.functional import ReleasedFunction
-from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.hyperparameters.alike import AlikeOutputs, rows_among
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -55,6 +54,7 @@ from cloakgp.release.margins import Margins
 from cloakgp.release.measurement import (
     Measurement,
     Published,
+    exposures_of,
     merge_measurements,
     tables_of,
 )
@@ -726,19 +726,10 @@ class Release(Predictions):
             sd,
             new_error=new_error,
             # Of rates the bounds are none: those of counts go with an exposure.
-            ends=None if self._has_exposures else self.output_bounds,
+            ends=None if exposures_of(self.measurements) else self.output_bounds,
             without=before,
         )
         return found.with_range(self._error_range(points))
-
-    @property
-    def _has_exposures(self) -> bool:
-        """Whether rows of any table have exposures, so that predictions are rates."""
-        strategies = (one.strategy for one in self.measurements)
-        return any(
-            isinstance(each, DenseStrategy | GatheredStrategy) and each.row_exposure is not None
-            for each in strategies
-        )
 
     @property
     def learns_noise(self) -> bool:
@@ -758,7 +749,12 @@ class Release(Predictions):
     def counts_tell_noise(self) -> bool:
         """Whether that spread is told by counts and by the curve, as most outputs are at an end."""
         told = self.learns_noise and self.likelihood.linear and not self.is_calibrated
-        return told and AlikeOutputs.counted(self.measurements) is not None
+        return told and self._alike is not None
+
+    @cached_property
+    def _alike(self) -> AlikeOutputs | None:
+        """What counts tell of outputs most of which are at an end of their bounds, if they are."""
+        return AlikeOutputs.counted(self.measurements)
 
     def _noise_by_counts(self, points: Array) -> tuple[float, float]:
         """Return what counts tell of the noise, as `known_noise`.
@@ -768,15 +764,14 @@ class Release(Predictions):
         points : array of shape (P, D)
             Where rows are not kept these stand for them.
         """
-        alike = AlikeOutputs.counted(self.measurements)
+        alike, strategy, multiple = self._alike, self.measurements[0].strategy, 1.0
         assert alike is not None
-        strategy = self.measurements[0].strategy
-        kept = isinstance(strategy, DenseStrategy)
-        rows = rows_among(strategy.X) if isinstance(strategy, DenseStrategy) else points
-        variance, log_sd = alike.noise(*self.posterior.joint(rows))
-        # Files of earlier versions may claim less.
+        kept = rows_among(strategy.X) if isinstance(strategy, DenseStrategy) else None
+        variance, log_sd = alike.noise(*self.posterior.joint(points if kept is None else kept))
         claimed = self.fitted_prior.noise_variance
-        multiple = max(variance / claimed, 1.0) if kept and claimed > 0 else 1.0
+        if kept is not None and claimed > 0:
+            # Files of earlier versions may claim less.
+            multiple = max(variance / claimed, 1.0)
         return multiple, noise_range_of_counts(log_sd)
 
     @property

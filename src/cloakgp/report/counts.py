@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from cloakgp.models.likelihoods import CountLikelihood
-from cloakgp.release import DenseStrategy, Release
-from cloakgp.release.gathered_strategy import GatheredStrategy
+from cloakgp.release import Release
 from cloakgp.release.io.codec import to_tree
-from cloakgp.release.measurement import tables_of
+from cloakgp.release.measurement import exposures_of
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import approximation, describe_origin
 from cloakgp.report.outputs import NumberWords
@@ -72,13 +71,8 @@ def _scatter(likelihood: object) -> str:
 
 def _exposures(release: Release) -> str:
     """Return between which numbers exposures are."""
-    ranges = [
-        (strategy.row_exposure.min(), strategy.row_exposure.max())
-        for strategy in tables_of(release.measurements).values()
-        if isinstance(strategy, DenseStrategy | GatheredStrategy)
-        and strategy.row_exposure is not None
-    ]
-    if not ranges:
+    exposures = exposures_of(release.measurements)
+    if not exposures:
         return ", which every row had"
-    lows, highs = zip(*ranges, strict=True)
-    return f", of which rows had {amount(min(lows), 4)} to {amount(max(highs), 4)}"
+    every = np.concatenate(exposures)
+    return f", of which rows had {amount(every.min(), 4)} to {amount(every.max(), 4)}"
