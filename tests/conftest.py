@@ -7,10 +7,12 @@ import pickle
 import shutil
 import time
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from typer.main import get_command
 
 from cloakgp import DPGPRegressor
 from cloakgp.criteria import CRITERIA
@@ -50,6 +52,15 @@ FLAGS = (
 )
 # Seconds that anything may take on a machine that is busy with other work: hours would be noticed.
 PATIENCE = 120.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_once():
+    """Read the signatures of the command line's functions once, not at every call."""
+    with pytest.MonkeyPatch.context() as patch:
+        # Without the name in a later version, all is as before, and slower.
+        patch.setattr("typer.testing._get_command", cache(get_command), raising=False)
+        yield
 
 
 def browser_path():

@@ -136,3 +136,15 @@ def test_many_rows_are_stood_for_by_centres(monkeypatch, rng):
     assert (query.weights > 0).all()
     # Centres are means of what they stand for.
     np.testing.assert_allclose(query.weights @ query.X / 200, X.mean(axis=0), atol=1e-9)
+
+
+def test_centres_are_as_fine_in_a_small_unit_as_in_a_large_one(monkeypatch, rng):
+    """Years beside pounds: forty places in the units given would tell few ages apart."""
+    monkeypatch.setattr(choices, "LARGEST_DEFAULT_QUERY", 40)
+    X = np.column_stack([rng.uniform(20, 80, 400), rng.uniform(0, 1e5, 400)])
+    inducing = choose_prior(X, bounds=OutputBounds(0.0, 100.0), inducing=40).inducing
+    for found in (inducing, choose_query(X).X):
+        spans = np.ptp(found, axis=0) / np.ptp(X, axis=0)
+        # In raw units: .4 of the ages, all of the incomes.
+        assert (spans > 0.7).all()
+    np.testing.assert_allclose(choose_query(X[:5]).X, np.unique(X[:5], axis=0), rtol=0)

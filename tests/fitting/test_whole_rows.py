@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from cloakgp.fitting.whole_rows import SHARES, default_features, release_whole_rows
+from cloakgp.fitting import whole_rows
+from cloakgp.fitting.whole_rows import (
+    SHARES,
+    default_features,
+    hold_far_outputs,
+    middle_and_sd,
+    release_whole_rows,
+)
 from cloakgp.models.features import InputBox
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.questions.bounds import OutputBounds
@@ -121,3 +128,42 @@ def test_tiny_tables_have_finite_predictions(rows, neighbours):
 
 def test_the_number_of_features_grows_with_inputs():
     assert [default_features(count) for count in (1, 39, 40, 500)] == [40, 40, 41, 200]
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_outputs_that_few_have_are_not_lost_beyond_a_band(neighbours):
+    """Nine in ten have nothing: between quantiles outputs lie in a part of one bin."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(size=(2000, 2)) * [10.0, 1.0]
+    y = np.where(rng.uniform(size=2000) < 0.9, 0.0, rng.uniform(0, 100, 2000))
+    release = released(X, y, epsilon=3.0, neighbours=neighbours)
+    points = release.even_inputs
+    lower, upper = release.predict_limits(points)
+    error = release.accuracy().error
+    # All of them had been predicted at 0.4, and told to .3.
+    assert np.mean((lower <= 5.0) & (upper >= 5.0)) > 0.9
+    assert 0.3 < np.sqrt(np.mean((release.predict(points) - 5.0) ** 2)) < 1.5 * error
+    low, high = release.predict_interval(points, 0.9)
+    new = np.where(rng.uniform(size=len(points)) < 0.9, 0.0, rng.uniform(0, 100, len(points)))
+    assert np.mean((low <= new) & (new <= high)) > 0.85
+
+
+def test_a_band_is_as_narrow_as_before_where_outputs_are_spread():
+    counts = released(*table(np.random.default_rng(0), rows=3000)).counts
+    centre, sd = middle_and_sd(counts)
+    assert hold_far_outputs(counts, centre=centre, half_width=2.5 * sd, sd=sd) == 2.5 * sd
+
+
+def test_errors_know_of_a_mean_that_counts_refute(monkeypatch):
+    """With bands that lose them, the error says how far off predictions are at least."""
+    monkeypatch.setattr(
+        whole_rows, "hold_far_outputs", lambda _counts, *, half_width, **_others: half_width
+    )
+    rng = np.random.default_rng(5)
+    X = rng.uniform(size=(2000, 2)) * [10.0, 1.0]
+    y = np.where(rng.uniform(size=2000) < 0.9, 0.0, rng.uniform(0, 100, 2000))
+    release = released(X, y, epsilon=3.0)
+    assert release.predict(release.even_inputs).mean() < 1.0
+    found = release.accuracy()
+    assert found.error > 3.0
+    assert found.new_error > 3.0

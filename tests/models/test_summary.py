@@ -115,6 +115,17 @@ def test_centres_find_clusters_whatever_the_units(rng):
     np.testing.assert_allclose(sizes, 50, rtol=1e-12)
 
 
+def test_centres_far_from_zero_are_those_near_it(rng):
+    """A minute of Unix time: without its middle taken off, 12 of 40 centres were left."""
+    near = rng.uniform(0, 60, size=(600, 1))
+    found, sizes = summarise(Chunks(near + 1.7e9, cuts=[])).centres(40)
+    assert len(found) == 40
+    assert sizes.sum() == 600
+    gaps = np.diff(np.sort(found[:, 0]))
+    assert gaps.max() < 6.0
+    assert (found >= 1.7e9).all()
+
+
 def test_no_centres_are_refused():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         summarise(Chunks(np.zeros((3, 1)))).centres(0)

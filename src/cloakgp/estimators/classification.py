@@ -270,7 +270,8 @@ class DPGPClassifier(
         kept whatever kernel is learned, of more than two up to a hundredth. If not given: all
         alike, and learned with the hyperparameters.
     inducing : int or array-like of shape (M, D), optional
-        Sparse model with this number of inducing inputs, placed by k-means on X, or with these.
+        Sparse model with this number of inducing inputs, placed by k-means on X, each
+        column in units of its spread, or with these.
     approximation : {"fitc", "dtc", "sor"}
         Of the sparse model.
     learn : {"map", "average"} or None

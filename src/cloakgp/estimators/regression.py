@@ -112,7 +112,8 @@ class DPGPRegressor(
         noise (the papers' choice); or the whole function, wherever it may be queried (2018 paper,
         section 2), at a price: its noise is the same everywhere. `Release.function` evaluates it.
     inducing : int, array-like of shape (M, D) or "auto", optional
-        Sparse model with this number of inducing inputs, placed by k-means on X, or with these.
+        Sparse model with this number of inducing inputs, placed by k-means on X, each
+        column in units of its spread, or with these.
         "auto", of more than 5,000 rows: 200 in the first stage, and in the second as many as the
         kernel that was learned is worth, up to 1,000, placed for it; a process of every row, of
         fewer.

@@ -25,6 +25,7 @@ from cloakgp.models import (
     kmeans_centres,
     scales_by_block,
 )
+from cloakgp.models.defaults import find_varying, input_scales
 from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.models.likelihoods.classes import (
     LATENT_NUGGET,
@@ -367,11 +368,16 @@ def _centres(
 ) -> tuple[Array, Array]:
     """Return representative places of the rows, and their counts of rows.
 
-    With blocks, the rows nearest to k-means centres in units of each column's spread: between two
-    categories there is nothing, and pounds are not comparable with years.
+    Distances are in units of each column's spread, as pounds are not comparable with years. With
+    blocks, the rows nearest to k-means centres: between two categories there is nothing.
     """
     if blocks is None:
-        return kmeans_centres(X, count=count, random_state=random_state)
+        # Powers of two, so that rows are the same numbers again. What hardly varies stays as it is:
+        # its scale is for lengthscales, and too large here.
+        scales = np.where(find_varying(X), input_scales(X), 1.0)
+        units = np.exp2(np.round(np.log2(scales)))
+        centres, sizes = kmeans_centres(X / units, count=count, random_state=random_state)
+        return centres * units, sizes
     scaled = X / scales_by_block(X, blocks=blocks)
     centres, sizes = kmeans_centres(scaled, count=count, random_state=random_state)
     _, nearest = cKDTree(scaled).query(centres)

@@ -42,8 +42,12 @@ WEIGHTING = 0.6
 # Half widths of bands, in sds of outputs first, and of residuals then; and their least, as a share
 # of half the bounds' width.
 FIRST_BAND, BAND, NARROWEST = 2.5, 2.2, 0.05
+# A band is widened by this factor while outputs beyond it surely, by so many sds of the noise of
+# their counts, move the mean by more than this share of the outputs' sd.
+WIDER, SURELY, MATTERS = 1.25, 2.0, 0.02
 # Of the outputs' variance: the signal's prior variance, what is left beside it, and the prior
-# variance of the mean about the middle of the counts. Labels are seldom told by inputs.
+# variance of the mean about the middle of the counts. Labels are seldom told by inputs, nor is who
+# has an output that most have not.
 SIGNAL, LEFT, MEAN = 0.6, 0.7, 0.25
 SIGNAL_OF_LABELS, LEFT_OF_LABELS = 0.1, 1.0
 # Share of rows between which outputs lie within one sd, were they normal.
@@ -140,11 +144,19 @@ def release_whole_rows(
         neighbours=neighbours,
         insecure_seed=seeds[0],
     )
+    narrowest, far_ones = NARROWEST * bounds.width / 2, False
     if classes is None:
         points, (centre, sd) = None, middle_and_sd(counts)
+        first_band = max(FIRST_BAND * sd, narrowest)
+        half_width = hold_far_outputs(counts, centre=centre, half_width=first_band, sd=sd)
+        far_ones = half_width > first_band
+        if far_ones:
+            sd = max(sd, max(counts.output_variance()[0], 0.0) ** 0.5)
     else:
         points, sd = points_and_sd(counts)
-        centre = 0.0
+        # No label is beyond the furthest of the corners.
+        centre, half_width = 0.0, float(np.linalg.norm(points, axis=1).max())
+    told_by_inputs = classes is None and not far_ones
     basis = CosineBasis(
         box=box,
         shares=tuple(
@@ -158,18 +170,11 @@ def release_whole_rows(
             for column, axis in enumerate(along)
         ),
         axes=tuple(axes),
-        signal_variance=(SIGNAL_OF_LABELS if classes else SIGNAL) * sd**2,
+        signal_variance=(SIGNAL if told_by_inputs else SIGNAL_OF_LABELS) * sd**2,
         mean_variance=MEAN * sd**2,
         wanted=features,
     )
-    narrowest = NARROWEST * bounds.width / 2
-    half_width = (
-        max(FIRST_BAND * sd, narrowest)
-        if points is None
-        # No label is beyond the furthest of the corners.
-        else float(np.linalg.norm(points, axis=1).max())
-    )
-    left = (LEFT_OF_LABELS if classes else LEFT) * sd**2
+    left = (LEFT if told_by_inputs else LEFT_OF_LABELS) * sd**2
     release = StatisticsRelease(
         basis=basis,
         statistics=measure_statistics(
@@ -190,10 +195,11 @@ def release_whole_rows(
         classes=classes,
         points=points,
     )
-    if points is None:
+    # A narrower band would lose the far ones again, however little most outputs are off.
+    if told_by_inputs:
         half_width = min(BAND * sd, half_width)
     for (part, at), seed in zip(budgets[2:], seeds[2:], strict=True):
-        if points is None:
+        if told_by_inputs:
             half_width = max(half_width, narrowest)
         residuals = measure_residuals(
             X,
@@ -210,7 +216,7 @@ def release_whole_rows(
             insecure_seed=seed,
         )
         variance = residual_variance(residuals, rows=counts.expected_rows)
-        if points is None:
+        if told_by_inputs:
             half_width = min(BAND * variance**0.5, half_width)
         release = replace(
             release,
@@ -258,6 +264,42 @@ def points_and_sd(counts: ColumnCounts) -> tuple[Array, float]:
     corners = simplex_corners(len(shares))
     points: Array = corners - shares @ corners
     return points, float(np.sqrt(shares @ np.square(points).sum(axis=1) / points.shape[1]))
+
+
+def hold_far_outputs(counts: ColumnCounts, *, centre: float, half_width: float, sd: float) -> float:
+    """Return half the width of a band about a centre that loses no outputs that matter.
+
+    Where most outputs are alike, the sd between quantiles says nothing of the others. Those in a
+    bin beyond the band count as at its nearer end: what they surely move the mean by.
+
+    Parameters
+    ----------
+    counts : ColumnCounts
+    centre : float
+    half_width : float
+        The least.
+    sd : float
+        Of the outputs by their quantiles.
+
+    Examples
+    --------
+    >>> y = np.where(np.arange(1000) % 10, 0.0, 80.0)
+    >>> found = measure_column_counts(np.zeros((1000, 1)), y, box=InputBox((0.0,), (1.0,)),
+    ...     bounds=(0, 160), bins=(1, 16), weights=(0.1, 1.0), epsilon=1e4, delta=1e-3)
+    >>> hold_far_outputs(found, centre=5.0, half_width=10.0, sd=4.0) > 70.0
+    True
+    """
+    lo, hi = counts.bounds
+    edges = np.linspace(lo, hi, len(counts.counts[-1]) + 1)
+    whole = max(centre - lo, hi - centre)
+    while half_width < whole:
+        above = np.maximum(edges[:-1] - (centre + half_width), 0.0)
+        below = np.maximum((centre - half_width) - edges[1:], 0.0)
+        moved = (counts.mean_of_outputs(each) for each in (above, below))
+        if all(mean - SURELY * noise <= MATTERS * sd for mean, noise in moved):
+            break
+        half_width = min(WIDER * half_width, whole)
+    return half_width
 
 
 def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:

@@ -18,6 +18,8 @@ SAMPLE_ROWS = 50_000
 # 1916), so the rows of the smallest fractional parts are spread evenly over the table.
 GOLDEN, SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
 BATCH_ROWS = 4096
+# An input is clustered about its middle where this lies so many of its units from zero.
+FAR_FROM_ZERO = 1e3
 # What the numbers of outputs are measured in: next to it all distances between rows are small.
 OUTPUTS_APART = 1e-3
 
@@ -123,10 +125,13 @@ class Summary:
         clusters = MiniBatchKMeans(
             n_clusters=count, batch_size=BATCH_ROWS, n_init=1, random_state=random_state
         )
+        # Squared distances are differences of squares there: far from zero nothing is left of them.
+        middle = self.sample.mean(axis=0)
+        middle[np.abs(middle) <= FAR_FROM_ZERO * self.units] = 0.0
         with limit_threads(1):
-            labels = clusters.fit_predict(self.sample / self.units)
+            labels = clusters.fit_predict((self.sample - middle) / self.units)
         sizes = np.bincount(labels, minlength=count).astype(np.float64)
-        centres = np.asarray(clusters.cluster_centers_ * self.units, dtype=np.float64)
+        centres = np.asarray(middle + clusters.cluster_centers_ * self.units, dtype=np.float64)
         occupied = sizes > 0
         return centres[occupied], sizes[occupied] * share
 

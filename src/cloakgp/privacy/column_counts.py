@@ -111,13 +111,24 @@ class ColumnCounts:
         linear in the counts, but for their mean, so that noise does not make it larger on average.
         """
         lo, hi = self.bounds
+        bins = len(self.counts[-1])
+        middles = lo + (hi - lo) * (np.arange(bins) + 0.5) / bins
+        mean, _ = self.mean_of_outputs(middles)
+        return self.mean_of_outputs(np.square(middles - mean))
+
+    def mean_of_outputs(self, of_bins: Array) -> tuple[float, float]:
+        """Return the mean over rows of something about their outputs, and the sd of its noise.
+
+        Parameters
+        ----------
+        of_bins : array of shape (n,)
+            What it is in each bin of the output.
+        """
         counts, rows = self.counts[-1], self.expected_rows
         # They add up to what is known.
         known = counts + (rows - counts.sum()) / len(counts)
-        middles = lo + (hi - lo) * (np.arange(len(counts)) + 0.5) / len(counts)
-        squares = np.square(middles - float(known @ middles) / rows)
-        noise = self.sd_of(-1) * float(np.linalg.norm(squares - squares.mean())) / rows
-        return float(known @ squares) / rows, noise
+        noise = self.sd_of(-1) * float(np.linalg.norm(of_bins - of_bins.mean())) / rows
+        return float(known @ of_bins) / rows, noise
 
     def validate(self) -> None:
         """Refuse counts that do not fit each other, and noise that does not keep the guarantee.

@@ -227,7 +227,8 @@ class StatisticsRelease(OneOutputRelease):
 
         Bands of later rounds leave out how far beyond them outputs lie. Where counts of the outputs
         tell of more variance than the curve and its noise have, by `SURE` sds of their own noise,
-        it is in the error of a new output. None of classes.
+        it is in the error of a new output. So is, in all errors, how far their mean is from that of
+        predictions, as far as counts are sure of it. None of classes.
         """
         if self.classes is not None:
             return None
@@ -240,7 +241,22 @@ class StatisticsRelease(OneOutputRelease):
             told, unsure = self.counts.output_variance()
             if told - SURE * unsure > explained + new_error**2:
                 new_error = float(np.sqrt(told - explained))
+            off = self._surely_off(float(mean.mean()))
+            sd, new_error = np.hypot(sd, off), float(np.hypot(new_error, off))
         return Accuracy.expected(self.called, mean, sd, new_error=new_error, ends=self.bounds)
+
+    def _surely_off(self, predicted: float) -> float:
+        """Return how far a mean prediction is at least from the mean of outputs, by their counts.
+
+        Wherever outputs lie in their bins, but for `SURE` sds of noise.
+        """
+        if self.counts is None:
+            return 0.0
+        edges = np.linspace(*self.bounds, len(self.counts.counts[-1]) + 1)
+        (low, unsure), (high, _) = (
+            self.counts.mean_of_outputs(ends) for ends in (edges[:-1], edges[1:])
+        )
+        return max(low - SURE * unsure - predicted, predicted - high - SURE * unsure, 0.0)
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:
