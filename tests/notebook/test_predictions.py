@@ -110,7 +110,9 @@ def test_names_from_files_are_no_markup_and_a_seed_is_told():
 def test_other_objects_and_coverages_are_refused(people):
     outputs = np.random.default_rng(0).uniform(size=(12, 2))
     several = DPGPMultiOutputRegressor(bounds=[(0, 1), (0, 1)], epsilon=1.0, learn=None)
-    with pytest.raises(TypeError, match="one output"):
-        explore(several.fit(np.arange(12.0)[:, None], outputs).release_)
+    release = several.fit(np.arange(12.0)[:, None], outputs).release_
+    for given in (release, release.entries):
+        with pytest.raises(TypeError, match=r"one output.* use `release\.predict_frame`"):
+            explore(given)
     with pytest.raises(ValueError, match=r"between 0\.5 and 0\.99"):
         explore(people[1], coverage=1.0)

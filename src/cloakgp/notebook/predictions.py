@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from cloakgp.release import OneOutputRelease
+from cloakgp.models.kernels.coregion import CoregionKernel
+from cloakgp.release import OneOutputRelease, Release
 from cloakgp.report.controls import DAY_MICROSECONDS, Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
 from cloakgp.utils.extras import extra
@@ -53,7 +54,7 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
     Raises
     ------
     TypeError
-        If it is another object.
+        If it is another object, or the entries of several outputs.
     ValueError
         For another coverage.
     MissingExtraError
@@ -70,10 +71,10 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
     >>> "lo_90" in box.children[-1].value
     True
     """
-    if not isinstance(release, OneOutputRelease):
+    if not isinstance(release, OneOutputRelease) or _of_entries(release):
         raise TypeError(
-            "sliders are for a release of one output: take an entry of `release.entries`, or "
-            "`release_` of a fitted estimator"
+            "sliders are for a release of one output, such as `release_` of a fitted estimator; of "
+            "several outputs there are none: use `release.predict_frame` of all of them"
         )
     if not LEAST_COVERAGE <= coverage <= MOST_COVERAGE:
         raise ValueError(
@@ -102,6 +103,11 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
     _watch([*inputs, *chosen], tell)
     tell()
     return widgets.VBox([*inputs, *chosen, shown])
+
+
+def _of_entries(release: OneOutputRelease) -> bool:
+    """Return whether it is the entries of several outputs, in no unit of any of them."""
+    return isinstance(release, Release) and isinstance(release.prior.kernel, CoregionKernel)
 
 
 def _watch(moved: Sequence[Any], tell: Callable[[], None]) -> None:
