@@ -159,6 +159,7 @@ def test_columns_of_times_are_read_as_their_text(typed):
         (Number("age", missing="drop", ranges=((0.0, 1.0),)), "cannot be left out"),
         (Number("age", ranges=((1.0, 0.0),)), "its range must be finite, the lower end first"),
         (Number("age", ranges=((0.0, float("inf")),)), "its range must be finite"),
+        (Number("age", ranges=((-1e308, 1e308),)), "its range must be finite"),
     ],
 )
 def test_what_is_left_open_is_refused_in_words(column, what):
