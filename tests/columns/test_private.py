@@ -190,6 +190,23 @@ def test_no_message_tells_a_cell_or_where_it_stands(name, cell, what):
     assert not any(told in said for told in ("4711", "7", "8", "13", "12"))
 
 
+@pytest.mark.parametrize("kind", [Category, OrderedCategory])
+def test_long_whole_numbers_that_became_floats_are_refused(kind):
+    """pandas makes them floats where another row lacks one, and two of them the same."""
+    levels = ("9007199254740992", "9007199254740993")
+    schema = private_schema(Schema((kind("person", levels=levels),)))
+    whole = encode_private(schema, pd.DataFrame({"person": [2**53, 2**53 + 1]}))
+    assert not np.array_equal(whole[0], whole[1])
+    for beside in ([np.nan], []):
+        frame = pd.DataFrame({"person": np.array([2.0**53, *beside])})
+        with pytest.raises(ValueError, match="hand over text or whole numbers") as caught:
+            encode_private(schema, frame)
+        assert not any(digit in str(caught.value) for digit in "0123456789")
+    short = private_schema(Schema((kind("person", levels=("1", "2")),)))
+    floats = encode_private(short, pd.DataFrame({"person": [1.0, 2.0]}))
+    assert np.array_equal(floats, encode_private(short, pd.DataFrame({"person": [1, 2]})))
+
+
 def test_columns_of_other_lengths_or_none_are_refused_without_counting():
     columns = {name: list(cells) for name, cells in table(13).items()}
     with pytest.raises(ValueError, match="as many rows") as caught:
