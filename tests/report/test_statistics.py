@@ -67,6 +67,14 @@ def test_noise_is_told_of_squares_of_products_and_of_every_sum_of_a_round(number
         assert f"and one of its squares, with noise of sd {amount(sd, 4)}." in told
 
 
+def test_levels_of_others_and_of_missing_cells_are_told(numbers):
+    facts = facts_of(numbers)
+    told = "private; declared to be 2 categories"
+    assert facts["job"] == f"{told} (clerk, cook), or another; missing: category"
+    assert facts["sex"] == f"{told} (f, m)"
+    assert facts["age"].endswith("in 0 to 100; missing: impute")
+
+
 def test_classes_have_no_bounds(classes, numbers):
     assert facts_of(numbers)["not protected"].startswith("the bounds and the prior")
     assert "output, within 0 to 100" in numbers._repr_html_()

@@ -120,7 +120,8 @@ def _inputs(release: StatisticsRelease) -> tuple[Fact, ...]:
         Fact(
             column.name,
             f"private; declared to be {column.describe()}"
-            + (f", in {column.describe_ranges()}" if column.ranges else ""),
+            + (f", in {column.describe_ranges()}" if column.ranges else "")
+            + ("" if column.missing == "refuse" else f"; missing: {column.missing}"),
         )
         for column in release.schema.used
     )
