@@ -159,6 +159,7 @@ def test_columns_of_times_are_read_as_their_text(typed):
         (Number("age", missing="drop", ranges=((0.0, 1.0),)), "cannot be left out"),
         (Number("age", ranges=((1.0, 0.0),)), "its range must be finite, the lower end first"),
         (Number("age", ranges=((0.0, float("inf")),)), "its range must be finite"),
+        (Number("age", ranges=((-1e308, 1e308),)), "its range must be finite"),
     ],
 )
 def test_what_is_left_open_is_refused_in_words(column, what):
@@ -187,6 +188,23 @@ def test_no_message_tells_a_cell_or_where_it_stands(name, cell, what):
         encode_private(closed(), frame)
     said = "".join(traceback.format_exception_only(caught.value))
     assert not any(told in said for told in ("4711", "7", "8", "13", "12"))
+
+
+@pytest.mark.parametrize("kind", [Category, OrderedCategory])
+def test_long_whole_numbers_that_became_floats_are_refused(kind):
+    """pandas makes them floats where another row lacks one, and two of them the same."""
+    levels = ("9007199254740992", "9007199254740993")
+    schema = private_schema(Schema((kind("person", levels=levels),)))
+    whole = encode_private(schema, pd.DataFrame({"person": [2**53, 2**53 + 1]}))
+    assert not np.array_equal(whole[0], whole[1])
+    for beside in ([np.nan], []):
+        frame = pd.DataFrame({"person": np.array([2.0**53, *beside])})
+        with pytest.raises(ValueError, match="hand over text or whole numbers") as caught:
+            encode_private(schema, frame)
+        assert not any(digit in str(caught.value) for digit in "0123456789")
+    short = private_schema(Schema((kind("person", levels=("1", "2")),)))
+    floats = encode_private(short, pd.DataFrame({"person": [1.0, 2.0]}))
+    assert np.array_equal(floats, encode_private(short, pd.DataFrame({"person": [1, 2]})))
 
 
 def test_columns_of_other_lengths_or_none_are_refused_without_counting():

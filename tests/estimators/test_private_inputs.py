@@ -507,7 +507,7 @@ def test_columns_of_a_schema_are_learned(neighbours, tmp_path):
     words = as_text(describe(again), width=10_000)
     for told in (
         "the inputs (age, job, when, smoker)",
-        "declared to be 3 categories (clerk, cook, smith)",
+        "declared to be 3 categories (clerk, cook, smith), or another",
         "declared to be numbers, in 0 to 100",
         "and of levels: 8 of age",
         "4 of job",

@@ -121,7 +121,19 @@ def test_points_of_reference_fill_the_box():
 
 @pytest.mark.parametrize(
     "bounds",
-    [None, "ages", [], [(1.0, 0.0)], [(0.0, np.inf)], [(0, 1, 2)], [("a", "b")], [(0, 1), (2,)], 3],
+    [
+        None,
+        "ages",
+        [],
+        [(1.0, 0.0)],
+        [(0.0, np.inf)],
+        [(0.0, np.nan)],
+        [(-1e308, 1e308)],
+        [(0, 1, 2)],
+        [("a", "b")],
+        [(0, 1), (2,)],
+        3,
+    ],
 )
 def test_boxes_that_make_no_sense(bounds):
     with pytest.raises(ValueError, match="input_bounds"):

@@ -82,6 +82,22 @@ def test_times_have_a_picker_with_hours_and_numbers_a_slider():
     size.value = 0.5
 
 
+def test_digits_tell_ends_of_intervals_and_places_of_sliders_apart():
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.uniform(1e-4, 9e-4, 300), 1e6 + rng.uniform(size=300)])
+    y = 123_456 + 5000 * X[:, 0] + rng.normal(0, 0.5, 300)
+    release = DPGPRegressor(bounds=(123_400, 123_500), epsilon=10.0).fit(X, y).release_
+    box = explore(release)
+    assert [slider.readout_format for slider in box.children[:2]] == [".5g", ".9g"]
+    row = [[slider.value for slider in box.children[:2]]]
+    [expected] = release.predict_frame(row, interval=0.9).to_dict(orient="records")
+    width = expected["upper"] - expected["lower"]
+    assert width < 5
+    for name, shown in told(box).items():
+        assert float(shown.replace(",", "")) == pytest.approx(expected[name], abs=width / 50)
+    assert len(told(box)["sd"]) <= len("0.01234")
+
+
 def test_names_from_files_are_no_markup_and_a_seed_is_told():
     table = pd.DataFrame({"<b>age": np.arange(12.0)})
     model = DPGPRegressor(bounds=(0, 1), interval=False, insecure_seed=1, **QUICK)
@@ -94,7 +110,9 @@ def test_names_from_files_are_no_markup_and_a_seed_is_told():
 def test_other_objects_and_coverages_are_refused(people):
     outputs = np.random.default_rng(0).uniform(size=(12, 2))
     several = DPGPMultiOutputRegressor(bounds=[(0, 1), (0, 1)], epsilon=1.0, learn=None)
-    with pytest.raises(TypeError, match="one output"):
-        explore(several.fit(np.arange(12.0)[:, None], outputs).release_)
+    release = several.fit(np.arange(12.0)[:, None], outputs).release_
+    for given in (release, release.entries):
+        with pytest.raises(TypeError, match=r"one output.* use `release\.predict_frame`"):
+            explore(given)
     with pytest.raises(ValueError, match=r"between 0\.5 and 0\.99"):
         explore(people[1], coverage=1.0)

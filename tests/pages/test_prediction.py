@@ -465,6 +465,33 @@ def test_numbers_are_typed_and_what_lies_outside_is_told(opened):
 
 
 @pytest.mark.usefixtures("without_pictures")
+def test_digits_go_by_how_sure_a_prediction_is_and_not_by_wide_bounds(opened):
+    rng, count = np.random.default_rng(0), 400
+    inputs = np.column_stack([rng.uniform(0, 0.0009, count), 1000 * rng.uniform(size=count)])
+    inputs = np.column_stack([inputs, np.full(count, 0.00123)])
+    model = DPGPRegressor(bounds=(0, 10000), epsilon=10.0, insecure_seed=3)
+    release = model.fit(inputs, 0.3 + rng.normal(0, 0.02, count)).release_
+    page = opened(prediction_html(release))
+    found = page.evaluate("Cloak.predicted(Cloak.release.controls.map((one) => one.typical), 0.95)")
+    width = found["curve"][1] - found["curve"][0]
+    assert 0 < width < 1
+    told = float(page.inner_text("#prediction").replace(",", ""))
+    assert told == pytest.approx(found["middle"], abs=width / 50)
+    ends = page.inner_text("#curve").partition("lies in ")[2].partition(", with")[0]
+    told = [float(end.replace(",", "")) for end in ends.split(" to ")]
+    assert told == pytest.approx(found["curve"], abs=width / 50)
+    # Of inputs the digits are those that predictions are of.
+    for place, control in enumerate(controls_of(release)):
+        told = float(page.input_value(f"#value-{place}"))
+        assert told == pytest.approx(control.typical, rel=1e-5)
+    page.fill("#value-1", "0.004")
+    page.locator("#value-1").press("Tab")
+    assert page.input_value("#value-1") == "0.004"
+    page.fill("#input-1", "5.8333")
+    expect(page.locator("#value-1")).to_have_value("5.8333")
+
+
+@pytest.mark.usefixtures("without_pictures")
 def test_what_may_be_thousands_or_decimals_is_refused(opened):
     release = DPGPRegressor(bounds=(-4, 8), **BUDGET).fit(1000 * X, X[:, 0]).release_
     page = opened(prediction_html(release))

@@ -59,3 +59,19 @@ def test_predictions_are_said_in_their_own_units():
     release = model.fit(X, 50 + 30 * np.sin(X.ravel())).release_
     assert isinstance(release, Release)
     assert "typical error" in sheet_html(release)
+
+
+@pytest.mark.parametrize(
+    ("settings", "middle", "told"),
+    [
+        ({}, "average", "average"),
+        ({"output_transform": "log"}, "median", "median"),
+        ({"likelihood": "counts"}, "rate", "average"),
+    ],
+)
+def test_what_is_predicted_is_called_by_its_name(settings, middle, told):
+    X = np.linspace(0, 10, 60)[:, None]
+    model = DPGPRegressor(bounds=(1, 100), epsilon=5.0, delta=1e-3, learn=None, **settings)
+    content = sheet_html(model.fit(X, np.round(50 + 30 * np.sin(X.ravel()))).release_)
+    assert f"Dark bands hold the {middle} of such people" in content
+    assert f"of the predicted {told} of people with equal inputs" in content

@@ -307,3 +307,12 @@ def test_two_indicators_are_as_far_apart_as_is_said():
     question = CountQuestion(np.arange(5.0))
     assert 0 <= question.distance - far < 1e-14
     assert 0 <= question.absolute_distance - 2.0 < 1e-14
+
+
+@pytest.mark.parametrize("dust", [5.684e-14, -3.927e-13])
+def test_an_end_at_zero_is_told_without_the_rounding_of_its_unit(dust):
+    question = CountQuestion(np.array([-100.0, dust, 1.0, 100.0]))
+    told = question.describe_answers(3, noise=lambda unit: f"noise{unit}", output="pay")
+    assert "which end from 0 to 1, each with noise rows" in told
+    small = CountQuestion(np.array([0.0, 1e-9, 2e-9, 3e-9]))
+    assert "from 1e-09 to 2e-09" in small.describe_answers(3, noise=str, output="pay")

@@ -129,6 +129,8 @@ def test_what_makes_no_sense_is_refused(numbers, several, statistics):
         ({"interval": 90}, "interval must lie between 0 and 1, such as 0.9 for 90 %"),
         ({"quantiles": [0.5, 1.0]}, "quantiles must lie between 0 and 1"),
         ({"above": np.nan}, "threshold must be a number"),
+        ({"above": [1e12, 1e12 + 1]}, "columns are named by 12 digits"),
+        ({"quantiles": [0.5, 0.5 + 1e-15]}, "columns are named by 12 digits"),
         ({"above": {"pay": 3}}, "about one output: give thresholds without a name"),
         ({"exposure": 2.0}, "exposure is of counts"),
     ]:

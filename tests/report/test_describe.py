@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from cloakgp import DPGPRegressor, Release
+from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor, Release
 from cloakgp.models import default_kernel
 from cloakgp.release.io.codec import to_tree
 from cloakgp.report.columns import input_names
@@ -228,3 +228,14 @@ def test_noise_that_varies_with_the_inputs_is_said_with_numbers():
     text = as_text(describe(release))
     assert "which varies with the inputs" in " ".join(text.split())
     assert "one question about each part of the rows" in " ".join(text.split())
+
+
+def test_how_far_values_lie_is_told_of_the_outputs_and_not_of_their_unit():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 1))
+    model = DPGPMultiOutputRegressor(bounds=[(0, 1), (0, 10)], epsilon=8.0, learn="map")
+    release = model.fit(X, X * [1, 10] + rng.normal(scale=[0.1, 1.0], size=(200, 2))).release_
+    answers = [text for label, text in _facts(release).items() if label.startswith("answers")]
+    assert any("how far values of the outputs lie" in text for text in answers)
+    assert any("in units of widths of the outputs'" in text for text in answers)
+    assert not any("values of widths" in text for text in answers)

@@ -195,7 +195,8 @@ class Column(ABC):
             )
         if not np.isfinite(self.filling).all():
             raise ValueError(f"column {self.name!r}: what stands for missing cells is damaged")
-        if not all(-math.inf < lo < hi < math.inf for lo, hi in self.ranges):
+        # So must its width be, by which all is scaled.
+        if not all(lo < hi and math.isfinite(hi - lo) for lo, hi in self.ranges):
             raise ValueError(f"column {self.name!r}: its range must be finite, the lower end first")
 
     def take_declared(self) -> Self:

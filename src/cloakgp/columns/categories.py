@@ -127,9 +127,9 @@ class Category(Column):
         return f"{self.name} {name}"
 
     def describe(self) -> str:
-        """Return the levels."""
+        """Return the levels, and whether there is one for all others."""
         few = ", ".join(self.levels[:6]) + (", …" if len(self.levels) > 6 else "")
-        return f"{len(self.levels)} categories ({few})"
+        return f"{len(self.levels)} categories ({few})" + ", or another" * self.other
 
 
 @dataclass(frozen=True)

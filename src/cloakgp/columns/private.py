@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 
 from cloakgp.columns.base import Coded, Column
+from cloakgp.columns.categories import Category, OrderedCategory
 from cloakgp.columns.cells import ArrayCells, cells_of
 from cloakgp.columns.schema import Schema, check_sources
 from cloakgp.models.axes import Axis
 from cloakgp.models.features import InputBox
 from cloakgp.utils.arrays import Array
 
+# From here on, a float may stand for several whole numbers.
+INEXACT = 2.0**53
 HIDDEN = "which it is is private, and not shown here"
 
 
@@ -157,6 +160,7 @@ def _encoded(
     text = all(isinstance(cell, str) for cell in row)
     if text and row in known:
         return known[row]
+    _check_written(column, row)
     coded = column.encode([_alone(cell) for cell in row], codes=codes)
     _check(column, coded)
     found: Array = coded.X[0]
@@ -169,6 +173,21 @@ def _alone(cell: Any) -> ArrayCells:
     values = np.empty(1, dtype=object)
     values[0] = cell
     return ArrayCells(values)
+
+
+def _check_written(column: Column, row: tuple[Any, ...]) -> None:
+    """Refuse a level that was a whole number and became a float that stands for several.
+
+    A column of pandas does where another row lacks the number.
+    """
+    if not isinstance(column, Category | OrderedCategory):
+        return
+    for cell in row:
+        if isinstance(cell, float) and cell.is_integer() and abs(cell) >= INEXACT:
+            raise ValueError(
+                f"column {column.name!r} has a float so large that nobody knows which whole number "
+                f"it was: hand over text or whole numbers ({HIDDEN})"
+            )
 
 
 def _check(column: Column, coded: Coded) -> None:

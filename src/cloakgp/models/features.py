@@ -85,7 +85,8 @@ class InputBox:
             pairs = np.tile(pairs, (n_inputs, 1))
         if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
             raise ValueError(f"input_bounds must be pairs, got shape {pairs.shape}: {advice}")
-        if not np.isfinite(pairs).all() or not (pairs[:, 0] < pairs[:, 1]).all():
+        # So must their width be, by which all is scaled.
+        if not all(lo < hi and math.isfinite(hi - lo) for lo, hi in pairs.tolist()):
             raise ValueError(f"each pair must be finite, the lower bound first: {advice}")
         if n_inputs is not None and len(pairs) != n_inputs:
             raise ValueError(f"X has {n_inputs} columns, input_bounds {len(pairs)} pairs: {advice}")

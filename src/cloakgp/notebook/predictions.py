@@ -6,10 +6,13 @@ All that is shown is computed from the release, at no cost in privacy.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+import math
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from cloakgp.release import OneOutputRelease
+from cloakgp.models.kernels.coregion import CoregionKernel
+from cloakgp.release import OneOutputRelease, Release
 from cloakgp.report.controls import DAY_MICROSECONDS, Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
 from cloakgp.utils.extras import extra
@@ -24,6 +27,8 @@ DAY = dt.timedelta(microseconds=DAY_MICROSECONDS)
 COVERAGE, LEAST_COVERAGE, MOST_COVERAGE = 0.9, 0.5, 0.99
 # Of a slider for numbers that are not whole.
 STEPS = 200
+# At least.
+CELL_DIGITS, SLIDER_DIGITS = 4, 5
 WIDE = {"description_width": "initial"}
 
 
@@ -49,7 +54,7 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
     Raises
     ------
     TypeError
-        If it is another object.
+        If it is another object, or the entries of several outputs.
     ValueError
         For another coverage.
     MissingExtraError
@@ -66,10 +71,10 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
     >>> "lo_90" in box.children[-1].value
     True
     """
-    if not isinstance(release, OneOutputRelease):
+    if not isinstance(release, OneOutputRelease) or _of_entries(release):
         raise TypeError(
-            "sliders are for a release of one output: take an entry of `release.entries`, or "
-            "`release_` of a fitted estimator"
+            "sliders are for a release of one output, such as `release_` of a fitted estimator; of "
+            "several outputs there are none: use `release.predict_frame` of all of them"
         )
     if not LEAST_COVERAGE <= coverage <= MOST_COVERAGE:
         raise ValueError(
@@ -88,9 +93,10 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
         rows = raw_rows(release, controls, values, count=1)
         asked = {"interval": round(chosen[0].value, 2)} if chosen else {}
         [row] = release.predict_frame(rows, **asked).to_dict(orient="records")
+        width = _narrowest(row) if chosen else 0.0
         shown.value = html_table(
             headline(release),
-            [(printable(str(name)), _text(cell)) for name, cell in row.items()],
+            [(printable(str(name)), _text(cell, width=width)) for name, cell in row.items()],
             insecure=release.insecure,
         )
 
@@ -99,13 +105,38 @@ def explore(release: OneOutputRelease, *, coverage: float = COVERAGE) -> widgets
     return widgets.VBox([*inputs, *chosen, shown])
 
 
+def _of_entries(release: OneOutputRelease) -> bool:
+    """Return whether it is the entries of several outputs, in no unit of any of them."""
+    return isinstance(release, Release) and isinstance(release.prior.kernel, CoregionKernel)
+
+
 def _watch(moved: Sequence[Any], tell: Callable[[], None]) -> None:
     for widget in moved:
         widget.observe(lambda _: tell(), names="value")
 
 
-def _text(cell: Any) -> str:
-    return f"{amount(cell, 4)}" if isinstance(cell, float) else str(cell)
+def _narrowest(row: Mapping[Hashable, Any]) -> float:
+    """Return the least width of an interval in a row of numbers, or 0 if none has any."""
+    named = {str(name): cell for name, cell in row.items()}
+    ends = [
+        (low, named.get(name.replace("lo_", "hi_").replace("lower", "upper")))
+        for name, low in named.items()
+        if name.startswith("lo_") or name.endswith("lower")
+    ]
+    return min((high - low for low, high in ends if high > low), default=0.0)
+
+
+def _text(cell: Any, *, width: float) -> str:
+    if not isinstance(cell, float):
+        return str(cell)
+    return amount(cell, _digits(cell, width=width, least=CELL_DIGITS))
+
+
+def _digits(size: float, *, width: float, least: int) -> int:
+    """Return with how many digits numbers of a size are told apart within a width."""
+    if not 0 < width < abs(size):
+        return least
+    return min(max(least, 2 + math.ceil(math.log10(abs(size) / width))), sys.float_info.dig)
 
 
 def _input(control: Control) -> Any:
@@ -119,14 +150,21 @@ def _input(control: Control) -> Any:
         picker = widgets.NaiveDatetimePicker if control.by_time else widgets.DatePicker
         ends = [_moment(control, days) for days in (control.lo, control.hi, control.typical)]
         return picker(min=ends[0], max=ends[1], value=ends[2], description=label, style=WIDE)
-    slider = widgets.IntSlider if control.whole else widgets.FloatSlider
-    kind = int if control.whole else float
-    step = 1 if control.whole else (control.hi - control.lo) / STEPS or 1.0
-    return slider(
-        min=kind(control.lo),
-        max=kind(control.hi),
-        value=kind(control.typical),
-        step=step,
+    if control.whole:
+        return widgets.IntSlider(
+            min=int(control.lo),
+            max=int(control.hi),
+            value=int(control.typical),
+            description=label,
+            style=WIDE,
+        )
+    size, width = max(abs(control.lo), abs(control.hi)), control.hi - control.lo
+    return widgets.FloatSlider(
+        min=control.lo,
+        max=control.hi,
+        value=control.typical,
+        step=width / STEPS or 1.0,
+        readout_format=f".{_digits(size, width=width, least=SLIDER_DIGITS)}g",
         description=label,
         style=WIDE,
     )

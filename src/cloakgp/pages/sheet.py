@@ -14,7 +14,7 @@ from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plotting import display_of
 from cloakgp.release import OneOutputRelease, Published
 from cloakgp.report.describe import Describable, describe, headline
-from cloakgp.report.worth import accuracies
+from cloakgp.report.worth import accuracies, middle_of
 
 
 def sheet_html(release: Describable) -> str:
@@ -41,7 +41,7 @@ def sheet_html(release: Describable) -> str:
         bands=bool(accuracies(release)),
         quantiles=_of_quantiles(release),
         input=_what_inputs_are(release),
-        middle="median" if getattr(release, "transform", None) is not None else "average",
+        middle=middle_of(release),
         policy=POLICY,
     )
 

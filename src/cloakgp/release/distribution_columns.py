@@ -6,7 +6,7 @@ above 180 is above_180. Of several outputs, each name begins with that of its ou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +67,8 @@ class DistributionColumns:
         Raises
         ------
         ValueError
-            If a share is not between 0 and 1, or a threshold is no number.
+            If a share is not between 0 and 1, a threshold is no number, or two differ by less than
+            their columns' names tell.
         """
         return cls(
             interval=_shares(interval, name="interval"),
@@ -194,14 +195,25 @@ def quantile_column(quantile: float) -> str:
 def _shares(given: ArrayLike | None, *, name: str) -> tuple[float, ...]:
     if given is None or not np.size(given):
         return ()
-    return tuple(dict.fromkeys(check_probabilities(given, name=name).tolist()))
+    return _told_apart(check_probabilities(given, name=name).tolist(), called=_percent)
 
 
 def _thresholds(given: ArrayLike | None) -> tuple[float, ...]:
     if given is None:
         return ()
     values = np.asarray(given, dtype=np.float64).ravel().tolist()
-    return tuple(dict.fromkeys(map(check_threshold, values)))
+    return _told_apart(map(check_threshold, values), called=_above)
+
+
+def _told_apart(values: Iterable[float], *, called: Callable[[float], str]) -> tuple[float, ...]:
+    """Return numbers once each; refuse those of which columns would have the same name."""
+    found = tuple(dict.fromkeys(values))
+    if len(set(map(called, found))) < len(found):
+        raise ValueError(
+            f"columns are named by {DIGITS} digits, and some of these numbers have the same: ask "
+            "for them one after the other"
+        )
+    return found
 
 
 def _percent(share: float) -> str:

@@ -488,12 +488,16 @@ class StatisticsRelease(OneOutputRelease):
         )
 
     def _repr_html_(self) -> str:
-        lo, hi = self.bounds
+        if self.classes is None:
+            lo, hi = self.bounds
+            output = f"output, within {amount(lo, 12)} to {amount(hi, 12)}"
+        else:
+            output = f"class, one of {', '.join(map(str, self.classes.labels))}"
         return html_table(
             "Release of noisy sums over whole rows",
             [
                 ("guarantee", str(self.guarantee)),
-                ("private", f"inputs and output, within {amount(lo, 12)} to {amount(hi, 12)}"),
+                ("private", f"inputs and {output}"),
                 ("published", f"sums over {len(self.statistics.moments):,} features"),
             ],
             insecure=self.insecure,

@@ -322,7 +322,11 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
         counted = release.counts_of(measurement)
         if counted is None:
-            answered = NumberWords().describe_answers(measurement, in_widths)
+            # How far values lie from predictions is told of outputs, and amounts in their unit.
+            far = measurement.about_spread or measurement.about_scatter
+            answered = describe_answers(
+                measurement, output=OUTPUTS if far else in_widths.output_name
+            )
         else:
             output, question = counted
             answered = describe_answers(

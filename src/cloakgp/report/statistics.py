@@ -45,7 +45,10 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 ),
                 Fact(
                     "not protected",
-                    "the bounds and the prior" + "; how many rows there are" * (not present) + ".",
+                    ("the bounds" if release.classes is None else "which classes there are")
+                    + " and the prior"
+                    + "; how many rows there are" * (not present)
+                    + ".",
                 ),
                 *describe_exclusions("a person"),
             ),
@@ -68,8 +71,9 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                     f"{published.guarantee.answers} sums over all rows of {release.basis.count} "
                     f"features and their products, with normal noise drawn from "
                     f"{_source(release.insecure)}: of sd {amount(published.gram_sd, 4)} on "
-                    "products, and "
-                    f"{amount(published.moment_sd, 4)} on sums with {output}.",
+                    # Features of which a row has one alone have no other products.
+                    f"squares, {'' if published.exclusive else '√2 times less on other products, '}"
+                    f"and {amount(published.moment_sd, 4)} on sums with {output}.",
                 ),
                 *_rounds(release),
             ),
@@ -116,7 +120,8 @@ def _inputs(release: StatisticsRelease) -> tuple[Fact, ...]:
         Fact(
             column.name,
             f"private; declared to be {column.describe()}"
-            + (f", in {column.describe_ranges()}" if column.ranges else ""),
+            + (f", in {column.describe_ranges()}" if column.ranges else "")
+            + ("" if column.missing == "refuse" else f"; missing: {column.missing}"),
         )
         for column in release.schema.used
     )
@@ -156,9 +161,10 @@ def _rounds(release: StatisticsRelease) -> tuple[Fact, ...]:
     return tuple(
         Fact(
             f"round {number}",
-            f"{part.guarantee.answers} sums over what was left of {release.called}, clipped to "
+            f"{part.guarantee.answers - 1} sums over what was left of {release.called}, clipped to "
             f"{amount(part.half_width, 4)} to either side of the predictions so far, with noise of "
-            f"sd {amount(part.moment_sd, 4)}.",
+            f"sd {amount(part.moment_sd, 4)}, and one of its squares, with noise of sd "
+            f"{amount(part.squares_sd * part.half_width**2, 4)}.",
         )
         for number, part in enumerate(release.residuals, start=2)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Literal
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
 from cloakgp.utils.formatting import NORMAL_95, amount
+
+Middle = Literal["average", "median", "rate"]
 
 # Of such ranges on tables that nobody chose (`python -m experiments claims`: claims-judged).
 HELD = "in seven of ten"
@@ -129,6 +132,8 @@ def accuracy_section(release: object) -> Section | None:
         return None
     facts: list[Fact] = []
     columns, places = "the public columns", "at the query points"
+    # A rate of events is an average.
+    middle = "median" if middle_of(release) == "median" else "average"
     if isinstance(release, OneOutputRelease) and release.private_inputs:
         columns, places = "the inputs", "all over the declared ranges"
     for each in found:
@@ -156,7 +161,7 @@ def accuracy_section(release: object) -> Section | None:
         facts.append(
             Fact(
                 f"typical error{whose}",
-                f"{amount(each.error, 3)}{before}, of the predicted average of people with "
+                f"{amount(each.error, 3)}{before}, of the predicted {middle} of people with "
                 "equal inputs, "
                 f"{places}. It includes the effect of the noise.",
             )
@@ -184,6 +189,21 @@ def accuracy_section(release: object) -> Section | None:
         facts.append(SEVERAL_ROWS)
     basis = OF_BINS if isinstance(release, NoisyHistogram) else BASIS
     return Section("Predictions", (*facts, basis))
+
+
+def middle_of(release: object) -> Middle:
+    """Return what is predicted of people with the same inputs.
+
+    Parameters
+    ----------
+    release : Release or any other kind of release
+    """
+    if not isinstance(release, Release):
+        return "average"
+    # The root of counts is asked as if they were transformed, and their rate is predicted.
+    if isinstance(release.likelihood, CountLikelihood):
+        return "rate"
+    return "average" if release.transform is None else "median"
 
 
 def _rows_of_a_person(release: object) -> int:

@@ -25,12 +25,14 @@ def amount(value: float, digits: int = 6) -> str:
     --------
     >>> amount(22345.6, 3), amount(2026.0, 4), amount(0.01234, 3), amount(2.3e6)
     ('22,300', '2026', '0.0123', '2,300,000')
+    >>> amount(123458.07, 12)
+    '123,458.07'
     """
     short = f"{value:.{digits}g}"
     rounded = float(short)
     if not SHORTEST_IN_POWERS > abs(rounded) >= 1:
         return short
-    plain = f"{rounded:,.{digits}f}".rstrip("0").rstrip(".")
+    plain = f"{rounded:,}".removesuffix(".0")
     return plain if abs(rounded) >= 10_000 else plain.replace(",", "")
 
 

@@ -426,7 +426,7 @@ def go_on(wards):
     raise AssertionError(f"it does not come to an end: {wards.shown}")
 
 
-@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_kill_at_every_moment(tmp_path, monkeypatch, step):
     """Of the service, or of a custodian: nothing is drawn, counted or lost twice."""
     killed, names = 0, []

@@ -31,21 +31,28 @@ globalThis.Cloak = Cloak;
   const find = (id) => document.getElementById(id);
   let over = 0, percent = release.classes ? 0 : Number(find("coverage").value), threshold = null, exposure = 1;
 
-  const digits = (span) => Math.max(0, 2 - Math.floor(Math.log10(span || 1)));
-  const number = (value, span) => value.toLocaleString("en", { maximumFractionDigits: digits(span) });
+  // As many as the language allows.
+  const MOST_DIGITS = 100;
+  const digits = (span) => Math.min(MOST_DIGITS, Math.max(0, 2 - Math.floor(Math.log10(span))));
+  const number = (value, span, style) =>
+    value.toLocaleString("en", { maximumFractionDigits: digits(span), ...style });
+  // What is 0 tells nothing of digits: a constant input, or limits that are both at a bound.
+  const least = (sizes) => Math.min(...sizes.filter((size) => size > 0), Number.MAX_VALUE);
+  // Digits of an input: six at least, and more where its range is narrow.
+  const fineness = (control, value) => least([control.hi - control.lo, Math.abs(value) / 1000]);
   const iso = (days, byTime) => new Date(Math.round(days * DAY)).toISOString().slice(0, byTime ? 16 : 10);
   const shown = (control, value) => {
     if (control.kind === "level") return control.levels[value];
     if (control.kind === "date") return iso(value, control.byTime).replace("T", " ");
-    const text = control.whole ? String(Math.round(value)) : number(value, control.hi - control.lo);
+    const text = control.whole ? String(Math.round(value)) : number(value, fineness(control, value));
     return control.unit ? `${text} ${control.unit}` : text;
   };
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const middle = release.counts ? "rate" : release.transform ? "median" : "average";
-  // Digits of numbers go by the bounds, or by how unsure a rate or a quantile is.
+  // Digits go by how sure a prediction is: bounds may be a thousand times as wide.
   const width = ([low, high]) => high - low;
-  const spanOf = (found) => (found.quantiles ? Math.min(...found.quantiles.map((each) => width(each.curve)))
-    : release.counts ? width(found.curve) : width(release.bounds));
+  const spanOf = (found) => least((found.quantiles ? found.quantiles.map((each) => each.curve)
+    : [found.curve, found.person, ...(release.counts ? [] : [release.bounds])]).map(width));
   const percents = release.quantiles ? release.quantiles.levels.map((level) => Number((100 * level).toPrecision(6))) : [];
 
   // Of fields: what is wrong with what was typed last. A group of three digits after a comma is thousands
@@ -181,8 +188,9 @@ globalThis.Cloak = Cloak;
   };
   release.controls.forEach((control, i) => {
     const input = find(`input-${i}`), typed = find(`value-${i}`);
-    const plain = { maximumFractionDigits: digits(control.hi - control.lo), useGrouping: false };
-    const say = () => { if (typed) typed.value = values[i].toLocaleString("en", plain); };
+    const say = () => {
+      if (typed) typed.value = number(values[i], fineness(control, values[i]), { useGrouping: false });
+    };
     if (control.kind === "level") {
       control.levels.forEach((level, place) => input.add(new Option(level, place)));
       input.value = String(control.typical);
@@ -216,7 +224,11 @@ globalThis.Cloak = Cloak;
         }
         update();
       });
-      typed.addEventListener("change", () => { typed.removeAttribute("aria-invalid"); say(); });
+      // What was typed stays as it was, but for what is no number.
+      typed.addEventListener("change", () => {
+        if (typed.getAttribute("aria-invalid") === "true") say();
+        typed.removeAttribute("aria-invalid");
+      });
     }
     say();
     find("over").add(new Option(control.label, i));

@@ -60,6 +60,8 @@ from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import amount
 
+# Ends nearer to 0, of all that is counted, are there but for rounding.
+ROUNDED = 1e-12
 ROOT_HALF = math.sqrt(0.5) * (1 + 4 * UNIT_ROUNDOFF)
 
 
@@ -190,7 +192,8 @@ class CountQuestion(IndicatorQuestion):
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
         """Describe counts of outputs in intervals."""
         del count
-        inner = self.edges[1:-1]
+        inner, (lowest, highest) = self.edges[1:-1], self.ends
+        inner = np.where(np.abs(inner) < ROUNDED * (highest - lowest), 0.0, inner)
         between = (
             f", which end from {amount(inner[0], 4)} to {amount(inner[-1], 4)}"
             if len(inner)

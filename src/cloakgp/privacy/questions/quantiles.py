@@ -190,7 +190,7 @@ class QuantileQuestion(Question):
         else:
             about += f"each of {self.quantiles} thresholds of their row"
             count = count * self.channels
-        return f"{numbers(count)} with {noise(' rows')}, about {about}: no value was clipped."
+        return f"{numbers(count)} with {noise(' rows')}, about {about}, and not how far away."
 
 
 def indicator_units(quantiles: int) -> Array:
