@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.criteria import criterion_named
-from cloakgp.estimators.base import check_inputs_of, feature_names, tag_noisy
+from cloakgp.estimators.base import check_inputs_of, feature_names, read_inputs, tag_noisy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.estimators.sample_weight import without_sample_weight
@@ -29,10 +30,10 @@ from cloakgp.fitting.worst_schedule import worst_of_schedule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.accounting import Guarantee
-from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
 from cloakgp.privacy.cross_validation import check_folds
+from cloakgp.privacy.noise_choice import check_noise
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.spending import hold, one_charge
@@ -48,6 +49,7 @@ Grid = Mapping[str, Iterable[Any]]
 # matter of choice.
 SELECTABLE = ("kernel", "inducing", "approximation")
 OF_NUMBERS, OF_CLASSES = ("noise_variance", "mean"), ("link", "class_rates")
+NUMBERS_ALONE = "candidates are compared on numbers as they are: encode the table first"
 
 
 def _is_of_classes(search: DPGridSearchCV) -> bool:
@@ -182,14 +184,20 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
         check_surroundings(self)
         budget = self.estimator
         _check_kind(budget)
+        if budget.schema is not None:
+            raise ValueError(NUMBERS_ALONE)
         inputs = check_inputs_of(self, X, y)
+        # Whoever is chosen reads the table anew, and encodes what scikit-learn takes for numbers,
+        # such as dates.
+        if not np.array_equal(read_inputs(BaseEstimator(), X, schema=None).X, inputs):
+            raise ValueError(NUMBERS_ALONE)
         check_folds(self.cv, rows=len(inputs), name="cv")
         if budget.noise == "laplace":
             raise ValueError(
                 "a private choice is composed with releases of Gaussian noise: leave noise='auto', "
                 "with a delta above 0"
             )
-        check_budget(budget.epsilon, budget.delta)
+        check_noise(budget.noise, epsilon=budget.epsilon, delta=budget.delta)
         labelled = isinstance(budget, DPGPClassifier)
         grid = list(ParameterGrid(self.param_grid))
         if not grid:
@@ -228,6 +236,9 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
                 f"candidates for classes cannot be compared with criterion={by.name!r}, whose raw "
                 "predictions are no labels: leave criterion out"
             )
+        # Whatever the chosen one would refuse is refused before the choice is paid for.
+        for candidate in candidates:
+            candidate._request().validate()
         names = feature_names(self)
         task = (
             _label_task(budget, candidates, inputs, names=names)
