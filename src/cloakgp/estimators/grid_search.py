@@ -23,6 +23,7 @@ from cloakgp.estimators.sent import SentMixin, charged_as_sent
 from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
+from cloakgp.fitting.fit import TRIED
 from cloakgp.fitting.planning import check_exact, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import MANY_ROWS, Budget
@@ -40,6 +41,7 @@ from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Choice, Release
+from cloakgp.release.hyperparameters.gradients import check_gradient
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 
@@ -245,6 +247,9 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
             if isinstance(budget, DPGPClassifier)
             else _number_task(budget, candidates, inputs, names=names)
         )
+        for candidate in candidates:
+            if candidate.learn is not None and candidate.kernel is not None:
+                check_gradient(candidate.kernel, inputs[:TRIED])
         allowed = memory_budget(budget.memory) / GIGABYTE
         if any(candidate.inducing is None for candidate in candidates):
             check_exact(
