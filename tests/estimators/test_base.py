@@ -262,6 +262,27 @@ def test_columns_keep_their_names(rng):
     assert fitted.release_.output_name == "y"
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("Int64", 1),
+        ("boolean", True),
+        ("Float64", 1.5),
+        ("int64[pyarrow]", 1),
+        ("bool[pyarrow]", True),
+        ("double[pyarrow]", 1.5),
+    ],
+)
+def test_nullable_columns_may_have_gaps_where_all_are_numbers(kind, value):
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    X, y = table("DPGPRegressor")
+    people = pd.DataFrame({"x": X[:, 0], "seen": pd.Series([value, None] * 15, dtype=kind)})
+    fitted = model("DPGPRegressor").fit(people, y)
+    assert fitted.schema_.sources == ("x", "seen")
+    assert np.isfinite(fitted.predict(people)).all()
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_names_that_files_cannot_hold_are_refused_before_anything_is_spent(name):
     """They were fitted, and paid for, and no page could be made of the release."""

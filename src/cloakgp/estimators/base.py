@@ -254,7 +254,8 @@ def _all_numbers(X: Any) -> bool:
     kinds = getattr(X, "dtypes", None)
     if kinds is None or any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds):
         return False
-    return not bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
+    # Gaps of nullable columns, and of Arrow's, are no numbers to numpy unless told.
+    return not bool(np.isnan(X.to_numpy(dtype=np.float64, na_value=np.nan)).any())
 
 
 class ReleaseMixin(SentMixin, Generic[Cost]):
