@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from counting_keeper import Counting
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
 
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPRegressor, baselines
@@ -281,6 +283,27 @@ def test_nullable_columns_may_have_gaps_where_all_are_numbers(kind, value):
     fitted = model("DPGPRegressor").fit(people, y)
     assert fitted.schema_.sources == ("x", "seen")
     assert np.isfinite(fitted.predict(people)).all()
+
+
+SECRET = "secret77"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_scikit_learns_and_quote_no_output(name):
+    X, y = table(name)
+    fitted = model(name).fit(X, y)
+    predicted = fitted.predict(X)
+    if is_classifier(fitted):
+        assert fitted.score(X, y) == accuracy_score(y, predicted)
+    elif predicted.shape == y.shape:
+        assert fitted.score(X, y.tolist()) == r2_score(y, predicted)
+    secrets = y.astype(object)
+    secrets[3] = SECRET
+    with pytest.raises(ValueError, match=r"numeric|not among the declared classes") as caught:
+        fitted.score(X, secrets)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][1:]
+    assert not any(SECRET in str(frame.f_locals) for frame in frames)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -38,7 +38,9 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
 from cloakgp.models import default_kernel, default_latent_kernel
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.entries import check_apart, check_same_order
+from cloakgp.privacy.entries import check_apart, check_same_order, read_labels, read_numbers
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
@@ -279,6 +281,38 @@ class ReleaseMixin(SentMixin, Generic[Cost]):
         check_is_fitted(self)
         cost: Cost = self.release_.guarantee
         return cost
+
+    @forget_on_failure
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return R², or the share of right classes, on outputs that are given: private as these.
+
+        As in scikit-learn, but no message quotes an output.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        y : array-like of shape (P,), or (P, T) of T outputs
+        sample_weight : array-like of shape (P,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If outputs are no finite numbers, or classes that were not declared.
+        """
+        from sklearn.metrics import accuracy_score, r2_score
+
+        model: Any = self
+        predicted = model.predict(X)
+        if is_classifier(model):
+            classes = Classes.checked(model.classes_)
+            places = classes.read(y, rows=len(predicted))
+            found = read_labels(predicted, classes.labels)
+            return float(accuracy_score(places, found, sample_weight=sample_weight))
+        return float(r2_score(read_numbers(y), predicted, sample_weight=sample_weight))
 
     def _points(self, X: ArrayLike) -> Any:
         """Return new inputs in the form of the release's, or raw ones if it has a schema."""

@@ -343,6 +343,7 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
         check_is_fitted(self)
         return self.best_estimator_.classes_
 
+    @forget_on_failure
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return R², or the share of right classes, on outputs that are given: private as these.
 

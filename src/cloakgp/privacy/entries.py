@@ -274,6 +274,24 @@ def read_outputs(y: ArrayLike, *, rows: int) -> Array:
     return outputs
 
 
+def read_numbers(y: ArrayLike) -> Array:
+    """Return outputs as finite float64 numbers, of the shape that they have.
+
+    Parameters
+    ----------
+    y : array-like
+        Private.
+
+    Raises
+    ------
+    ValueError
+        As `read_outputs`, but for their number.
+    """
+    entries = read_entries(_passed(y))
+    check_numbers(entries, name=getattr(y, "name", None))
+    return entries.values
+
+
 def check_numbers(entries: Entries, *, name: object = None) -> None:
     """Check that outputs are finite numbers.
 
