@@ -285,6 +285,33 @@ def test_nullable_columns_may_have_gaps_where_all_are_numbers(kind, value):
     assert np.isfinite(fitted.predict(people)).all()
 
 
+IN_PASSES = [name for name, one in CLASSES.items() if hasattr(one, "fit_rows")]
+
+
+@pytest.mark.parametrize("name", IN_PASSES)
+def test_one_row_is_refused_in_passes_as_it_is_at_once(name):
+    X, y = table(name, rows=1)
+    keeper = Counting()
+    for fit in (lambda: model(name).fit(X, y), lambda: model(name).fit_rows(ArrayRows(X, y))):
+        with counted_by(keeper), pytest.raises(ValueError, match="minimum of 2 is required"):
+            fit()
+    assert keeper.costs == []
+
+
+@pytest.mark.parametrize("name", IN_PASSES)
+def test_what_is_read_in_passes_comes_in_chunks(name):
+    X, _ = table(name)
+    for given in (X, pd.DataFrame(X), X.tolist()):
+        with pytest.raises(TypeError, match="takes rows in chunks"):
+            model(name).fit_rows(given)
+
+
+def test_one_row_of_counts_is_refused_in_passes():
+    counts = DPGPRegressor(bounds=(0, 9), likelihood="counts", **BUDGET)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        counts.fit_rows(ArrayRows([[1.0]], [7.0]))
+
+
 SECRET = "secret77"
 
 

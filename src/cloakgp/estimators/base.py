@@ -27,6 +27,7 @@ from cloakgp.fitting.fit import ModelWithin, Plan, fit
 from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.planning import resolves_inducing
+from cloakgp.fitting.refusals import WrongKindError
 from cloakgp.fitting.request import (
     Classification,
     FitRequest,
@@ -569,6 +570,7 @@ class DesignMixin(BaseEstimator):
         """Return the cells of a table in chunks, inducing inputs and query points for it."""
         on_step("gathering rows in cells")
         table = GatheredTable.gather(rows, transform=task.transform)
+        self._check_several(table.rows)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -585,13 +587,27 @@ class DesignMixin(BaseEstimator):
         return table, inducing, given or Query(*table.summary.centres(LARGEST_DEFAULT_QUERY))
 
     def _look_at(self, rows: Rows | ExposedRows) -> None:
-        """Take names and number of inputs from a table in chunks."""
+        """Take names and number of inputs from a table in chunks; refuse what is none."""
+        if not hasattr(rows, "over_inputs"):
+            raise WrongKindError(
+                f"fit_rows takes rows in chunks (ArrayRows, FileRows or DaskRows of cloakgp.data), "
+                f"not {type(rows).__name__}: give a table with its outputs to fit, or "
+                "ArrayRows(X, y)"
+            )
         self._keep_schema(getattr(rows, "schema", None))
         self.n_features_in_ = rows.n_inputs
         if rows.input_names:
             self.feature_names_in_ = np.array(rows.input_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _check_several(self, rows: int) -> None:
+        """Refuse a table in chunks that `fit` would refuse: of less than two rows."""
+        if rows < 2:
+            raise ValueError(
+                f"Found array with {rows} sample(s) while a minimum of 2 is required by "
+                f"{type(self).__name__}."
+            )
 
     @property
     def _resolves(self) -> bool:
