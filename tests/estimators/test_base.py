@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 
 import cloakgp
-from cloakgp import DPGPClassifier, DPGPRegressor, baselines
+from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, baselines
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
@@ -283,6 +283,27 @@ def test_nullable_columns_may_have_gaps_where_all_are_numbers(kind, value):
     fitted = model("DPGPRegressor").fit(people, y)
     assert fitted.schema_.sources == ("x", "seen")
     assert np.isfinite(fitted.predict(people)).all()
+
+
+def test_columns_by_name_are_a_table():
+    """They were handed to numpy, which made one object of them."""
+    X, y = table("DPGPRegressor")
+    people = {"x": X[:, 0], "job": ["cook", "clerk"] * 15}
+    fitted = model("DPGPRegressor").fit(people, y)
+    assert fitted.feature_names_in_.tolist() == ["x", "job"]
+    assert np.isfinite(fitted.predict({"job": ["cook"], "x": [1.0]})).all()
+    numbers = DPGridSearchCV(model("DPGPRegressor"), {"mean": [0.0]}, selection_epsilon=1.0)
+    with pytest.raises(TypeError, match="columns by name"):
+        numbers.fit(people, y)
+
+
+@pytest.mark.parametrize("cells", [1.0, np.nan, "cook"])
+def test_two_columns_of_one_name_are_refused_by_name(cells):
+    X, y = table("DPGPRegressor")
+    people = pd.DataFrame({"x": X[:, 0], "other": [cells] * 30})
+    people.columns = ["x", "x"]
+    with pytest.raises(ValueError, match=r"more than one column x$"):
+        model("DPGPRegressor").fit(people, y)
 
 
 IN_PASSES = [name for name, one in CLASSES.items() if hasattr(one, "fit_rows")]

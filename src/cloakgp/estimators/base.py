@@ -139,6 +139,13 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
     array([[1.],
            [2.]])
     """
+    # A sparse matrix may be a mapping too, and is refused as what it is.
+    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
+        raise TypeError("X is columns by name, and a matrix or a table of numbers is needed here")
+    names = column_names(X)
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(f"X has more than one column {', '.join(map(str, repeated))}")
     check_unmasked(X, name="X")
     least = 2 if fitting else 1
     inputs = validate_data(estimator, X, dtype=np.float64, reset=fitting, ensure_min_samples=least)
@@ -235,10 +242,11 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
     >>> read_inputs(LinearRegression(), people, schema=None).schema.names
     ('age', 'job: clerk', 'job: cook', 'job: (other)')
     """
-    names = [name for name in column_names(X) if isinstance(name, str)]
-    if schema is None and (not names or len(names) < len(column_names(X)) or _all_numbers(X)):
+    columns = list(X) if isinstance(X, Mapping) else column_names(X)
+    names = [name for name in columns if isinstance(name, str)]
+    if schema is None and (not names or len(names) < len(columns) or _all_numbers(X)):
         return Inputs(X=check_inputs(estimator, X))
-    if not names and not isinstance(X, Mapping):
+    if not names:
         raise ValueError("a schema goes with a table whose columns have names")
     schema = infer_schema(X, names) if schema is None else schema.complete(X)
     schema.validate()
@@ -246,8 +254,8 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
     if len(encoded.X) < 2:
         raise ValueError(f"there are {len(encoded.X)} rows that lack nothing: two are needed")
     present: Any = estimator
-    present.n_features_in_ = len(names or X)
-    present.feature_names_in_ = np.array(names or list(X), dtype=object)
+    present.n_features_in_ = len(names)
+    present.feature_names_in_ = np.array(names, dtype=object)
     kept = None if encoded.kept.all() else encoded.kept
     return Inputs(X=encoded.X, schema=schema, kept=kept)
 
