@@ -712,6 +712,7 @@ def test_a_column_of_outputs_warns_without_quoting_it(plain):
     with pytest.warns(DataConversionWarning, match="column-vector y") as said:
         model().fit(X, y[:, None])
     assert len(said) == 1
+    assert said[0].filename == __file__
     assert_silent(str(said[0].message))
 
 
