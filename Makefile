@@ -6,14 +6,15 @@ LOWEST := .venv-lowest
 OUTPUT := output
 # What the demo and the commands of the README's example need.
 USERS_EXTRAS := cli,plots,page
-# Two test processes on two cores: threads of their own would only wait for each other. They start
-# some fifty more: what is compiled is kept for these, whatever the environment says.
+# Three test processes on two cores, as one of them often waits: for a browser, a server or a child.
+# Threads of their own would only wait for each other. They start some fifty more: what is compiled
+# is kept for these, whatever the environment says.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 TESTING := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
 # Many failures are one: what waits for two minutes each time would take hours.
 # A file's tests stay in one process, so that what they share is made once.
-IN_TWO := -n 2 --dist loadfile
-PYTEST := $(TESTING) $(BIN)/pytest -q $(IN_TWO) --maxfail 12
+TOGETHER := -n 3 --dist loadfile
+PYTEST := $(TESTING) $(BIN)/pytest -q $(TOGETHER) --maxfail 12
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
@@ -68,7 +69,7 @@ test-kernels: $(VENV)/.installed-dev
 ## With the lowest versions that pyproject.toml allows of what it names.
 test-lowest: $(LOWEST)/.installed
 	@echo "Tests with the lowest versions allowed: some six minutes on two cores."
-	$(TESTING) $(LOWEST)/bin/pytest -q $(IN_TWO)
+	$(TESTING) $(LOWEST)/bin/pytest -q $(TOGETHER)
 
 ## Tests that take long.
 slow: $(VENV)/.installed-dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,10 @@ import pytest
 from counting_keeper import Counting
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
 
 import cloakgp
-from cloakgp import DPGPClassifier, DPGPRegressor, baselines
+from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, baselines
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
@@ -260,6 +262,96 @@ def test_columns_keep_their_names(rng):
     assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "ill")
     fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y.to_numpy())
     assert fitted.release_.output_name == "y"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("Int64", 1),
+        ("boolean", True),
+        ("Float64", 1.5),
+        ("int64[pyarrow]", 1),
+        ("bool[pyarrow]", True),
+        ("double[pyarrow]", 1.5),
+    ],
+)
+def test_nullable_columns_may_have_gaps_where_all_are_numbers(kind, value):
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    X, y = table("DPGPRegressor")
+    people = pd.DataFrame({"x": X[:, 0], "seen": pd.Series([value, None] * 15, dtype=kind)})
+    fitted = model("DPGPRegressor").fit(people, y)
+    assert fitted.schema_.sources == ("x", "seen")
+    assert np.isfinite(fitted.predict(people)).all()
+
+
+def test_columns_by_name_are_a_table():
+    """They were handed to numpy, which made one object of them."""
+    X, y = table("DPGPRegressor")
+    people = {"x": X[:, 0], "job": ["cook", "clerk"] * 15}
+    fitted = model("DPGPRegressor").fit(people, y)
+    assert fitted.feature_names_in_.tolist() == ["x", "job"]
+    assert np.isfinite(fitted.predict({"job": ["cook"], "x": [1.0]})).all()
+    numbers = DPGridSearchCV(model("DPGPRegressor"), {"mean": [0.0]}, selection_epsilon=1.0)
+    with pytest.raises(TypeError, match="columns by name"):
+        numbers.fit(people, y)
+
+
+@pytest.mark.parametrize("cells", [1.0, np.nan, "cook"])
+def test_two_columns_of_one_name_are_refused_by_name(cells):
+    X, y = table("DPGPRegressor")
+    people = pd.DataFrame({"x": X[:, 0], "other": [cells] * 30})
+    people.columns = ["x", "x"]
+    with pytest.raises(ValueError, match=r"more than one column x$"):
+        model("DPGPRegressor").fit(people, y)
+
+
+IN_PASSES = [name for name, one in CLASSES.items() if hasattr(one, "fit_rows")]
+
+
+@pytest.mark.parametrize("name", IN_PASSES)
+def test_one_row_is_refused_in_passes_as_it_is_at_once(name):
+    X, y = table(name, rows=1)
+    keeper = Counting()
+    for fit in (lambda: model(name).fit(X, y), lambda: model(name).fit_rows(ArrayRows(X, y))):
+        with counted_by(keeper), pytest.raises(ValueError, match="minimum of 2 is required"):
+            fit()
+    assert keeper.costs == []
+
+
+@pytest.mark.parametrize("name", IN_PASSES)
+def test_what_is_read_in_passes_comes_in_chunks(name):
+    X, _ = table(name)
+    for given in (X, pd.DataFrame(X), X.tolist()):
+        with pytest.raises(TypeError, match="takes rows in chunks"):
+            model(name).fit_rows(given)
+
+
+def test_one_row_of_counts_is_refused_in_passes():
+    counts = DPGPRegressor(bounds=(0, 9), likelihood="counts", **BUDGET)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        counts.fit_rows(ArrayRows([[1.0]], [7.0]))
+
+
+SECRET = "secret77"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_scikit_learns_and_quote_no_output(name):
+    X, y = table(name)
+    fitted = model(name).fit(X, y)
+    predicted = fitted.predict(X)
+    if is_classifier(fitted):
+        assert fitted.score(X, y) == accuracy_score(y, predicted)
+    elif predicted.shape == y.shape:
+        assert fitted.score(X, y.tolist()) == r2_score(y, predicted)
+    secrets = y.astype(object)
+    secrets[3] = SECRET
+    with pytest.raises(ValueError, match=r"numeric|not among the declared classes") as caught:
+        fitted.score(X, secrets)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][1:]
+    assert not any(SECRET in str(frame.f_locals) for frame in frames)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -451,6 +451,7 @@ def test_a_column_of_labels_warns_without_quoting_it(plain):
     with pytest.warns(DataConversionWarning, match="column-vector y") as said:
         model(classes=["a", "b", SECRET]).fit(X, y[:, None])
     assert len(said) == 1
+    assert said[0].filename == __file__
     assert SECRET not in str(said[0].message)
 
 

@@ -30,6 +30,7 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     Release,
 )
+from cloakgp.columns import Number, Schema
 from cloakgp.estimators.grid_search import DPGridSearchCV
 from cloakgp.fitting import held as fitting
 from cloakgp.privacy.accounting import Guarantee
@@ -291,6 +292,39 @@ def test_bad_settings(settings, complaint):
     keeper = Counting()
     with counted_by(keeper), pytest.raises(ValueError, match=complaint):
         search(**settings).fit(*waves())
+    assert keeper.costs == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"learn": "x"}, "learn must be"),
+        ({"gap": -1.0}, "gap must be"),
+        ({"overdispersion": 3.0}, "overdispersion is of counts"),
+        ({"likelihood": "x"}, "likelihood must be"),
+        ({"noise": "x"}, "noise must be"),
+        ({"schema": 3}, "encode the table first"),
+        ({"schema": Schema((Number("x"),))}, "encode the table first"),
+    ],
+    ids=str,
+)
+def test_what_the_chosen_one_would_refuse_is_refused_before_the_choice(settings, complaint):
+    """The choice was paid for, and the release then refused."""
+    found = search().set_params(**{f"estimator__{name}": of for name, of in settings.items()})
+    keeper = Counting()
+    with counted_by(keeper), pytest.raises(ValueError, match=complaint):
+        found.fit(*waves())
+    assert keeper.costs == []
+
+
+def test_dates_are_no_numbers_to_compare_candidates_on():
+    """Candidates were compared on nanoseconds, and the chosen one fitted to encoded dates."""
+    pandas = pytest.importorskip("pandas")
+    _, y = waves()
+    days = pandas.DataFrame({"day": pandas.date_range("2020-01-01", periods=80)})
+    keeper = Counting()
+    with counted_by(keeper), pytest.raises(ValueError, match="encode the table first"):
+        search({"noise_variance": [0.05, 0.5]}).fit(days, y)
     assert keeper.costs == []
 
 

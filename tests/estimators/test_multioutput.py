@@ -258,6 +258,8 @@ def test_releases_with_other_intervals_are_not_combined(wide):
     for one, two in [(release, other), (other, release)]:
         with pytest.raises(ValueError, match="different intervals"):
             one.combine(two)
+    with pytest.raises(TypeError, match="of its kind, not NoneType"):
+        release.combine(None)
     # A copy of the same visit adds nothing.
     assert release.combine(release).guarantee == release.guarantee
 

@@ -269,6 +269,9 @@ def test_what_predicts_nothing_is_refused(given, message):
 def test_a_prediction_goes_with_other_inputs_and_is_one_number_a_row():
     with pytest.raises(ValueError, match="beside a public prediction there must be another input"):
         DPGPRegressor(**SETTINGS, public_prediction=0).fit(X[:, :1], Y)
+    for missing, complaint in (("x", "is no input of numbers"), (7, "is no place of an input")):
+        with pytest.raises(ValueError, match=complaint):
+            DPGPRegressor(**SETTINGS, public_prediction=missing).fit(X[:, :1], Y)
     several = LinearRegression().fit(X, np.column_stack([Y, Y]))
     with pytest.raises(ValueError, match="one number for each row"):
         DPGPRegressor(**SETTINGS, public_prediction=several).fit(X, Y)

@@ -163,6 +163,7 @@ def test_later_visits_sharpen_predictions(model):
     [
         ({"quantiles": (0.5, 0.1)}, "quantiles must lie"),
         ({"quantiles": ()}, "quantiles must lie"),
+        ({"quantiles": ["a"]}, "quantiles must be numbers between 0 and 1"),
         ({"quantiles": (0.0, 0.5)}, "quantiles must lie"),
         ({"quantiles": 1.0}, "quantiles must lie"),
         ({"quantiles": float("nan")}, "quantiles must lie"),

@@ -440,6 +440,14 @@ BAD_PARAMETERS = {
     "inducing inputs elsewhere": ({"inducing": [[0.0, 1.0]]}, "inducing has 2 columns, expected 1"),
     "noise variance below zero": ({"noise_variance": -1.0}, "noise_variance must be at least 0"),
     "noise variance of NaN": ({"noise_variance": np.nan}, "noise_variance must be at least 0"),
+    "noise variance as text": ({"noise_variance": "a"}, "noise_variance must be at least 0"),
+    "inducing inputs in parts": ({"inducing": 2.5}, "inducing must be a whole number, or inputs"),
+    "random state below zero": (
+        {"inducing": 2, "random_state": -1},
+        "random_state must be a whole number from 0 to 4294967295, got -1",
+    ),
+    "random state beyond": ({"random_state": 2**32}, "random_state must be a whole number"),
+    "kernel beyond": ({"kernel": 1e300 * RBF()}, "has a variance beyond"),
     "mean of NaN": ({"mean": np.nan}, "mean must be finite"),
     "kernel as text": ({"kernel": "rbf"}, "kernel must be one of scikit-learn's kernels"),
     "kernel as a class": ({"kernel": RBF}, "kernel must be one of scikit-learn's kernels"),
@@ -704,6 +712,7 @@ def test_a_column_of_outputs_warns_without_quoting_it(plain):
     with pytest.warns(DataConversionWarning, match="column-vector y") as said:
         model().fit(X, y[:, None])
     assert len(said) == 1
+    assert said[0].filename == __file__
     assert_silent(str(said[0].message))
 
 

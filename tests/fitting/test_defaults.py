@@ -85,6 +85,8 @@ def test_inducing_inputs(approximation, rng):
         ({"noise_variance": -1.0}, "noise_variance must be at least 0 and finite, got -1.0"),
         ({"noise_variance": np.nan}, "noise_variance must be at least 0 and finite, got nan"),
         ({"noise_variance": np.inf}, "noise_variance must be at least 0 and finite, got inf"),
+        ({"noise_variance": "a"}, "noise_variance must be at least 0 and finite, got 'a'"),
+        ({"kernel": 1e300 * RBF()}, "has a variance beyond 1e\\+140"),
         ({"mean": np.nan}, "mean must be finite, got nan"),
         ({"mean": 1e308}, "lies so far beyond the bounds"),
         ({"approximation": "vfe"}, "approximation must be one of fitc, dtc, sor, got 'vfe'"),

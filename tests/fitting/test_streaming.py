@@ -366,9 +366,9 @@ def test_rows_that_are_all_the_same(criterion, fit):
     assert 0.8 < release.predict([[2.0]])[0] < 1.2
 
 
-def test_a_single_row(fit):
-    release = fit(rows=ArrayRows([[1.0]], [0.5], jobs=1), kernel=RBF(2.0))
-    assert release.n_rows == 1
+def test_as_few_rows_as_may_be(fit):
+    release = fit(rows=ArrayRows([[1.0], [1.0]], [0.5, 0.6], jobs=1), kernel=RBF(2.0))
+    assert release.n_rows == 2
     assert np.isfinite(release.predict([[1.0]], return_std=True)).all()
 
 

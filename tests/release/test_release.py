@@ -169,6 +169,21 @@ def test_other_priors_are_refused(release, other, table, make_release):
         release.combine(make_release(other, *table))
 
 
+def test_fits_with_default_priors_are_told_what_to_give():
+    """They were advised to refit one, which spends again and changes nothing."""
+    X = np.linspace(0.0, 5.0, 12)[:, None]
+    model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, gap=0.1)
+    first, second = (model.fit(at, np.sin(X).ravel()).release_ for at in (X, 2.0 * X))
+    with pytest.raises(ValueError, match=r"give every fit .* the same kernel, noise_variance"):
+        first.combine(second)
+
+
+@pytest.mark.parametrize("other", [None, "release.cloak"])
+def test_what_is_no_release_is_not_combined(release, other):
+    with pytest.raises(TypeError, match=f"of its kind, not {type(other).__name__}"):
+        release.combine(other)
+
+
 def test_sparse_priors_with_other_inducing_inputs_are_refused(table, make_release):
     first, second = (
         make_release(

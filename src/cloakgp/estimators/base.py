@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,6 +27,7 @@ from cloakgp.fitting.fit import ModelWithin, Plan, fit
 from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.planning import resolves_inducing
+from cloakgp.fitting.refusals import WrongKindError
 from cloakgp.fitting.request import (
     Classification,
     FitRequest,
@@ -38,7 +39,9 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
 from cloakgp.models import default_kernel, default_latent_kernel
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.entries import check_apart, check_same_order
+from cloakgp.privacy.entries import check_apart, check_same_order, read_labels, read_numbers
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
@@ -136,6 +139,13 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
     array([[1.],
            [2.]])
     """
+    # A sparse matrix may be a mapping too, and is refused as what it is.
+    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
+        raise TypeError("X is columns by name, and a matrix or a table of numbers is needed here")
+    names = column_names(X)
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(f"X has more than one column {', '.join(map(str, repeated))}")
     check_unmasked(X, name="X")
     least = 2 if fitting else 1
     inputs = validate_data(estimator, X, dtype=np.float64, reset=fitting, ensure_min_samples=least)
@@ -232,10 +242,11 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
     >>> read_inputs(LinearRegression(), people, schema=None).schema.names
     ('age', 'job: clerk', 'job: cook', 'job: (other)')
     """
-    names = [name for name in column_names(X) if isinstance(name, str)]
-    if schema is None and (not names or len(names) < len(column_names(X)) or _all_numbers(X)):
+    columns = list(X) if isinstance(X, Mapping) else column_names(X)
+    names = [name for name in columns if isinstance(name, str)]
+    if schema is None and (not names or len(names) < len(columns) or _all_numbers(X)):
         return Inputs(X=check_inputs(estimator, X))
-    if not names and not isinstance(X, Mapping):
+    if not names:
         raise ValueError("a schema goes with a table whose columns have names")
     schema = infer_schema(X, names) if schema is None else schema.complete(X)
     schema.validate()
@@ -243,8 +254,8 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
     if len(encoded.X) < 2:
         raise ValueError(f"there are {len(encoded.X)} rows that lack nothing: two are needed")
     present: Any = estimator
-    present.n_features_in_ = len(names or X)
-    present.feature_names_in_ = np.array(names or list(X), dtype=object)
+    present.n_features_in_ = len(names)
+    present.feature_names_in_ = np.array(names, dtype=object)
     kept = None if encoded.kept.all() else encoded.kept
     return Inputs(X=encoded.X, schema=schema, kept=kept)
 
@@ -254,7 +265,8 @@ def _all_numbers(X: Any) -> bool:
     kinds = getattr(X, "dtypes", None)
     if kinds is None or any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds):
         return False
-    return not bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
+    # Gaps of nullable columns, and of Arrow's, are no numbers to numpy unless told.
+    return not bool(np.isnan(X.to_numpy(dtype=np.float64, na_value=np.nan)).any())
 
 
 class ReleaseMixin(SentMixin, Generic[Cost]):
@@ -278,6 +290,38 @@ class ReleaseMixin(SentMixin, Generic[Cost]):
         check_is_fitted(self)
         cost: Cost = self.release_.guarantee
         return cost
+
+    @forget_on_failure
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return R², or the share of right classes, on outputs that are given: private as these.
+
+        As in scikit-learn, but no message quotes an output.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        y : array-like of shape (P,), or (P, T) of T outputs
+        sample_weight : array-like of shape (P,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If outputs are no finite numbers, or classes that were not declared.
+        """
+        from sklearn.metrics import accuracy_score, r2_score
+
+        model: Any = self
+        predicted = model.predict(X)
+        if is_classifier(model):
+            classes = Classes.checked(model.classes_)
+            places = classes.read(y, rows=len(predicted))
+            found = read_labels(predicted, classes.labels)
+            return float(accuracy_score(places, found, sample_weight=sample_weight))
+        return float(r2_score(read_numbers(y), predicted, sample_weight=sample_weight))
 
     def _points(self, X: ArrayLike) -> Any:
         """Return new inputs in the form of the release's, or raw ones if it has a schema."""
@@ -534,6 +578,7 @@ class DesignMixin(BaseEstimator):
         """Return the cells of a table in chunks, inducing inputs and query points for it."""
         on_step("gathering rows in cells")
         table = GatheredTable.gather(rows, transform=task.transform)
+        self._check_several(table.rows)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -550,13 +595,27 @@ class DesignMixin(BaseEstimator):
         return table, inducing, given or Query(*table.summary.centres(LARGEST_DEFAULT_QUERY))
 
     def _look_at(self, rows: Rows | ExposedRows) -> None:
-        """Take names and number of inputs from a table in chunks."""
+        """Take names and number of inputs from a table in chunks; refuse what is none."""
+        if not hasattr(rows, "over_inputs"):
+            raise WrongKindError(
+                f"fit_rows takes rows in chunks (ArrayRows, FileRows or DaskRows of cloakgp.data), "
+                f"not {type(rows).__name__}: give a table with its outputs to fit, or "
+                "ArrayRows(X, y)"
+            )
         self._keep_schema(getattr(rows, "schema", None))
         self.n_features_in_ = rows.n_inputs
         if rows.input_names:
             self.feature_names_in_ = np.array(rows.input_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _check_several(self, rows: int) -> None:
+        """Refuse a table in chunks that `fit` would refuse: of less than two rows."""
+        if rows < 2:
+            raise ValueError(
+                f"Found array with {rows} sample(s) while a minimum of 2 is required by "
+                f"{type(self).__name__}."
+            )
 
     @property
     def _resolves(self) -> bool:

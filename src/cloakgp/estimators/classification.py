@@ -546,6 +546,7 @@ class DPGPClassifier(
         self._look_at(rows)
         balls = criterion_named(self.criterion, use="many rows").balls_of_rules
         table = replace(LabelTable.of(rows), criterion=self.criterion)
+        self._check_several(table.rows)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.criteria import criterion_named
-from cloakgp.estimators.base import check_inputs_of, feature_names, tag_noisy
+from cloakgp.estimators.base import check_inputs_of, feature_names, read_inputs, tag_noisy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.estimators.sample_weight import without_sample_weight
@@ -22,6 +23,7 @@ from cloakgp.estimators.sent import SentMixin, charged_as_sent
 from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
+from cloakgp.fitting.fit import TRIED
 from cloakgp.fitting.planning import check_exact, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import MANY_ROWS, Budget
@@ -29,16 +31,17 @@ from cloakgp.fitting.worst_schedule import worst_of_schedule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.accounting import Guarantee
-from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
 from cloakgp.privacy.cross_validation import check_folds
+from cloakgp.privacy.noise_choice import check_noise
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Choice, Release
+from cloakgp.release.hyperparameters.gradients import check_gradient
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 
@@ -48,6 +51,7 @@ Grid = Mapping[str, Iterable[Any]]
 # matter of choice.
 SELECTABLE = ("kernel", "inducing", "approximation")
 OF_NUMBERS, OF_CLASSES = ("noise_variance", "mean"), ("link", "class_rates")
+NUMBERS_ALONE = "candidates are compared on numbers as they are: encode the table first"
 
 
 def _is_of_classes(search: DPGridSearchCV) -> bool:
@@ -182,14 +186,20 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
         check_surroundings(self)
         budget = self.estimator
         _check_kind(budget)
+        if budget.schema is not None:
+            raise ValueError(NUMBERS_ALONE)
         inputs = check_inputs_of(self, X, y)
+        # Whoever is chosen reads the table anew, and encodes what scikit-learn takes for numbers,
+        # such as dates.
+        if not np.array_equal(read_inputs(BaseEstimator(), X, schema=None).X, inputs):
+            raise ValueError(NUMBERS_ALONE)
         check_folds(self.cv, rows=len(inputs), name="cv")
         if budget.noise == "laplace":
             raise ValueError(
                 "a private choice is composed with releases of Gaussian noise: leave noise='auto', "
                 "with a delta above 0"
             )
-        check_budget(budget.epsilon, budget.delta)
+        check_noise(budget.noise, epsilon=budget.epsilon, delta=budget.delta)
         labelled = isinstance(budget, DPGPClassifier)
         grid = list(ParameterGrid(self.param_grid))
         if not grid:
@@ -228,12 +238,18 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
                 f"candidates for classes cannot be compared with criterion={by.name!r}, whose raw "
                 "predictions are no labels: leave criterion out"
             )
+        # Whatever the chosen one would refuse is refused before the choice is paid for.
+        for candidate in candidates:
+            candidate._request().validate()
         names = feature_names(self)
         task = (
             _label_task(budget, candidates, inputs, names=names)
             if isinstance(budget, DPGPClassifier)
             else _number_task(budget, candidates, inputs, names=names)
         )
+        for candidate in candidates:
+            if candidate.learn is not None and candidate.kernel is not None:
+                check_gradient(candidate.kernel, inputs[:TRIED])
         allowed = memory_budget(budget.memory) / GIGABYTE
         if any(candidate.inducing is None for candidate in candidates):
             check_exact(
@@ -327,6 +343,7 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
         check_is_fitted(self)
         return self.best_estimator_.classes_
 
+    @forget_on_failure
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return R², or the share of right classes, on outputs that are given: private as these.
 

@@ -314,6 +314,7 @@ class DPGPMultiOutputRegressor(
         criterion = criterion_named(self.criterion, use="many rows")
         columns = OutputColumns.checked(self.bounds)
         summary = summarise(rows)
+        self._check_several(summary.count)
         self._warn(rows=summary.count, columns=columns)
         inducing = inducing_inputs(summary, self._inducing_of(rows), random_state=self.random_state)
         base = self._base_prior(summary.sample, inducing=inducing)

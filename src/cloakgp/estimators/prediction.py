@@ -148,19 +148,21 @@ def place_of(public_prediction: Any, *, names: Sequence[str], n_inputs: int) -> 
     """
     if public_prediction is None:
         return None
-    if n_inputs < 2:
-        raise ValueError("beside a public prediction there must be another input")
     if predicts(public_prediction):
-        return names.index(PUBLIC_PREDICTION) if names else n_inputs - 1
-    if isinstance(public_prediction, str):
+        place = names.index(PUBLIC_PREDICTION) if names else n_inputs - 1
+    elif isinstance(public_prediction, str):
         if public_prediction not in names:
             listed = ", ".join(names) or f"{n_inputs} without names"
             raise ValueError(
                 f"public_prediction={public_prediction!r} is no input of numbers: they are {listed}"
             )
-        return list(names).index(public_prediction)
-    if not 0 <= public_prediction < n_inputs:
+        place = list(names).index(public_prediction)
+    elif not 0 <= public_prediction < n_inputs:
         raise ValueError(
             f"public_prediction={public_prediction} is no place of an input: there are {n_inputs}"
         )
-    return int(public_prediction)
+    else:
+        place = int(public_prediction)
+    if n_inputs < 2:
+        raise ValueError("beside a public prediction there must be another input")
+    return place

@@ -38,6 +38,7 @@ from cloakgp.models import Approximation, SparsePrior
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.entries import read_numbers
 from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
@@ -361,6 +362,7 @@ class DPGPQuantileRegressor(
         """
         return super().predict_interval(X, coverage)
 
+    @forget_on_failure
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share by which predictions reduce the pinball loss of constant quantiles.
 
@@ -376,14 +378,20 @@ class DPGPQuantileRegressor(
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            If outputs are no finite numbers. No message quotes one.
         """
         from sklearn.metrics import d2_pinball_score
 
-        predicted = self.predict(X).reshape(len(np.asarray(y)), -1)
+        outputs = read_numbers(y)
+        predicted = self.predict(X).reshape(len(outputs), -1)
         return float(
             np.mean(
                 [
-                    d2_pinball_score(y, each, sample_weight=sample_weight, alpha=level)
+                    d2_pinball_score(outputs, each, sample_weight=sample_weight, alpha=level)
                     for each, level in zip(predicted.T, self._quantiles().levels, strict=True)
                 ]
             )

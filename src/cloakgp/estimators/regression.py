@@ -475,6 +475,7 @@ class DPGPRegressor(
             return self._fit_cells(seen, X_query, query_weight, progress=progress, on_step=on_step)
         criterion = criterion_named(self.criterion, use="many rows")
         table = RowTable.of(rows, transform=task.transform, resolves=self._resolves)
+        self._check_several(table.rows)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,

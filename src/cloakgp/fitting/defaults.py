@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ LOG_RATE_WIDTH = 6.0
 INDUCING = 200
 # In widths of the bounds; beyond, float64 loses what lies within them.
 FARTHEST_MEAN = 1e6
+# Of a kernel, in squared output units.
+LARGEST_VARIANCE = 1e140
 # How far declared class rates may be from adding up to 1.
 RATE_TOLERANCE = 1e-6
 
@@ -101,8 +104,16 @@ def choose_prior(
         raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
     if noise_variance is None:
         noise_variance = default_noise_variance(width=bounds.width)
-    if not (np.isfinite(noise_variance) and noise_variance >= 0):
-        raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
+    if not (
+        isinstance(noise_variance, Real) and math.isfinite(noise_variance) and noise_variance >= 0
+    ):
+        raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance!r}")
+    # Designs square and add them.
+    if (kernel.diag(X[:1]) > LARGEST_VARIANCE).any():
+        raise ValueError(
+            f"the kernel {kernel!r} has a variance beyond {LARGEST_VARIANCE:g}, with which nothing "
+            "can be computed: give smaller factors"
+        )
     centre = bounds.middle if mean is None else float(mean)
     if not np.isfinite(centre):
         raise ValueError(f"mean must be finite, got {mean}")

@@ -40,6 +40,7 @@ from cloakgp.privacy.spending import asking_cohort, hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.release.common_values import mostly_alike, rounds_of
+from cloakgp.release.hyperparameters.gradients import check_gradient
 from cloakgp.release.measurement import tables_of
 from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import OnStep, ignore_step
@@ -48,6 +49,8 @@ ModelWithin = Callable[[Sequence[OutputBounds] | None], Model]
 """The model of outputs within the intervals that were found; within the declared bounds if None."""
 # Of a fit: rows that are kept out for margins are in no question that others are in.
 KEPT_OUT = 1
+# At how many query points a kernel is tried before anything is drawn.
+TRIED = 2
 # Of persons times ε: where there are less, answers do not tell how wide bounds are.
 FEW_ANSWERS = 150.0
 
@@ -180,6 +183,8 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     checked = plan.budget.law.check(*plan.budget.pair)
     budget = replace(plan.budget.of(checked), added=table.added_noise)
     search, model = NO_SEARCH, plan.model(None)
+    if plan.learning.hyperprior is not None:
+        check_gradient(model.prior.kernel, plan.settings.query.X[:TRIED])
     kept, declared_model = None, model
     if plan.kept:
         table, kept = table.keep_out(plan.kept, random_state=plan.random_state)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf, log
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cloakgp.criteria import Criterion, Use, criterion_named
@@ -48,6 +48,9 @@ LEARNING: tuple[Learn | None, ...] = ("map", "average", None)
 # Of roots of counts: within bounds that are no wider (0 to 400, say) an interval that holds most of
 # them is not looked for. It would cost more than it saves, and lose places where counts are high.
 NARROW_ROOTS = 20.0
+
+# Of what numpy's older generators, by which scikit-learn draws, are begun with.
+RANDOM_STATES = 2**32
 
 # Of bounds: where the upper is as many times the lower, or more, quantiles are of logarithms.
 LEAST_RATIO = 10.0
@@ -392,7 +395,12 @@ class QuantileRegression(NothingKept):
         """The quantiles, at least one."""
         import numpy as np
 
-        levels = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
+        try:
+            levels = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"quantiles must be numbers between 0 and 1, got {self.quantiles!r}"
+            ) from None
         # Written so that NaN fails.
         fit = levels.ndim == 1 and len(levels) and ((levels > 0) & (levels < 1)).all()
         if not (fit and (np.diff(levels) > 0).all()):
@@ -732,6 +740,11 @@ class FitRequest:
                 raise ValueError(f"{spelled(name)} must be positive and finite, got {value}")
         if self.memory is not None and not self.memory > 0:
             raise ValueError(f"{spelled('memory')} must be positive, got {self.memory}")
+        if isinstance(self.random_state, Integral) and not 0 <= self.random_state < RANDOM_STATES:
+            raise ValueError(
+                f"{spelled('random_state')} must be a whole number from 0 to {RANDOM_STATES - 1}, "
+                f"got {self.random_state}"
+            )
         self._check_inducing(spelled)
         self.task.validate(criterion, spelled=spelled)
         # What draws noise is imported last.
@@ -741,6 +754,10 @@ class FitRequest:
 
     def _check_inducing(self, spelled: Spelling) -> None:
         """Refuse words other than "auto", and that where nothing follows what was learned."""
+        if isinstance(self.inducing, Real) and not isinstance(self.inducing, Integral):
+            raise ValueError(
+                f"{spelled('inducing')} must be a whole number, or inputs, got {self.inducing!r}"
+            )
         if not isinstance(self.inducing, str):
             return
         if self.inducing != AUTO:

@@ -14,7 +14,6 @@ and a pair of quotes around it are passed over. It is rounded to the nearest flo
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from cloakgp.privacy.checks import warn_caller
 from cloakgp.utils.arrays import Array, check_writable, column_names
 
 BLANKS = r"[ \t]*"
@@ -274,6 +274,24 @@ def read_outputs(y: ArrayLike, *, rows: int) -> Array:
     return outputs
 
 
+def read_numbers(y: ArrayLike) -> Array:
+    """Return outputs as finite float64 numbers, of the shape that they have.
+
+    Parameters
+    ----------
+    y : array-like
+        Private.
+
+    Raises
+    ------
+    ValueError
+        As `read_outputs`, but for their number.
+    """
+    entries = read_entries(_passed(y))
+    check_numbers(entries, name=getattr(y, "name", None))
+    return entries.values
+
+
 def check_numbers(entries: Entries, *, name: object = None) -> None:
     """Check that outputs are finite numbers.
 
@@ -340,11 +358,10 @@ def one_column(outputs: AnyArray, *, rows: int, named: bool) -> AnyArray:
     """
     if outputs.ndim == 2 and outputs.shape[1] == 1:
         if not named:
-            warnings.warn(
+            warn_caller(
                 "A column-vector y was passed when a 1d array was expected. Please change the "
                 "shape of y to (n_samples,), for example using ravel().",
                 DataConversionWarning,
-                stacklevel=4,
             )
         outputs = outputs[:, 0]
     if outputs.ndim != 1:

@@ -57,12 +57,15 @@ def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array
 
 
 def _complain(X: ArrayLike, *, table: bool) -> NoReturn:
-    """Raise an error about entries that are no numbers, in scikit-learn's words."""
+    """Raise an error about entries that are no numbers, in words that scikit-learn asks for."""
     if any(isinstance(entry, complex | np.complexfloating) for entry in as_entries(X).flat):
         raise ValueError("Complex data not supported")
     if not table:
         raise ValueError("X must be a table of numbers")
-    raise TypeError("X must be numeric: each argument must be a string of a real number")
+    raise TypeError(
+        "X has entries that are no numbers: declare a schema for columns of words or dates. "
+        "Without one, each argument must be a number, or a string of a number"
+    )
 
 
 def checked_paired_outputs(y: ArrayLike, *, rows: int) -> Array:

@@ -115,7 +115,11 @@ def check_alike(release: Parts, other: Parts) -> None:
         If priors, classes, columns, or the private choice of the prior differ.
     """
     if to_tree((other.prior, other.likelihood)) != to_tree((release.prior, release.likelihood)):
-        raise ValueError("releases with different priors cannot be combined: refit one")
+        raise ValueError(
+            "releases with different priors cannot be combined: defaults go by X, so give every "
+            "fit that is to be combined the same kernel, noise_variance and mean, and inducing "
+            "inputs if there are any"
+        )
     if declared_classes(other.measurements) != declared_classes(release.measurements):
         raise ValueError("releases about different classes cannot be combined")
     if other.choice is not None and not same_choice(

@@ -370,6 +370,8 @@ class Release(Predictions):
 
         Raises
         ------
+        TypeError
+            If another is no such release.
         ValueError
             If priors, classes or columns differ, one was made within a limit, ``same_rows=True``
             and the inputs differ, or same_rows is not given where a release has cohorts or ids are,
@@ -390,6 +392,10 @@ class Release(Predictions):
         1.0
         """
         for other in others:
+            if not isinstance(other, Release):
+                raise TypeError(
+                    f"a release is combined with releases of its kind, not {type(other).__name__}"
+                )
             check_alike(self, other)
         if any(one.limit is not None for one in (self, *others)):
             raise ValueError(
@@ -466,7 +472,11 @@ class Release(Predictions):
         if self.visits > 1 or self.limit is not None:
             raise ValueError("a limit is declared once, before the first later visit")
         made = replace(self, limit=checked_limit(epsilon, delta))
-        made.check_limit()
+        if not made._keeps_limit():
+            raise ValueError(
+                f"this release spent more than a limit of ({epsilon:g}, {delta:g}) allows: give "
+                "one that holds it and the visits to come"
+            )
         return made
 
     def check_limit(
@@ -488,18 +498,24 @@ class Release(Predictions):
         ------
         ValueError
         """
-        if self.limit is None:
-            return
-        # Of the filters alone: this visit takes no limit whole that was declared after it.
-        rule = filter_of(self.limit)
-        for cohort, spent in self._spent_by_cohort(self.cohorts if cohorts is None else cohorts):
-            asked = later if table is None or not cohort or table in cohort else ()
-            if rule.accepts(spent) and has_room(spent, asked, limit=self.limit):
-                continue
+        if self.limit is not None and not self._keeps_limit(*later, table=table, cohorts=cohorts):
             raise ValueError(
                 f"the limit of ({self.limit[0]:g}, {self.limit[1]:g}) that this release was made "
                 "within has no room for this: nothing was drawn"
             )
+
+    def _keeps_limit(
+        self, *later: Costs, table: int | None = None, cohorts: Cohorts | None = None
+    ) -> bool:
+        """Return whether all visits are within the limit that was declared; see `check_limit`."""
+        assert self.limit is not None
+        # Of the filters alone: this visit takes no limit whole that was declared after it.
+        rule = filter_of(self.limit)
+        for cohort, spent in self._spent_by_cohort(self.cohorts if cohorts is None else cohorts):
+            asked = later if table is None or not cohort or table in cohort else ()
+            if not (rule.accepts(spent) and has_room(spent, asked, limit=self.limit)):
+                return False
+        return True
 
     def _spent_by_cohort(self, cohorts: Cohorts) -> list[tuple[tuple[int, ...], Amount]]:
         """Return what was spent on people of each cohort; of none, if anybody is in all tables."""

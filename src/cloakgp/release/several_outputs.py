@@ -457,10 +457,18 @@ class MultiOutputRelease(SavedRelease):
 
         Raises
         ------
+        TypeError
+            If another is no such release.
         ValueError
             If the outputs' bounds, or the intervals that were found, differ, or the releases
             cannot be combined.
         """
+        for other in others:
+            if not isinstance(other, MultiOutputRelease):
+                raise TypeError(
+                    "a release of several outputs is combined with releases of its kind, not "
+                    f"{type(other).__name__}"
+                )
         if any(other.columns != self.columns for other in others):
             raise ValueError("releases about outputs with different bounds cannot be combined")
         if any(other.units != self.units for other in others):

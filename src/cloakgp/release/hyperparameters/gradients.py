@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
 from cloakgp.models.kernels.cells import CellKernel, InputCells, between_cells
-from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
+from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise, latent_covariance
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
 from cloakgp.utils.arrays import Array
 
@@ -74,6 +74,39 @@ class KernelAtPoints:
                 float(np.vdot(by_latent, latent) + by_white @ white)
                 for latent, white in self.derivatives
             ]
+        )
+
+
+def check_gradient(kernel: Kernel, points: Array) -> None:
+    """Refuse a kernel that does not give the gradient by which its hyperparameters are learned.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+    points : array of shape (n, D)
+        A few public inputs to try it on.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> check_gradient(RBF(), np.array([[0.0], [1.0]]))
+    """
+    count = len(points)
+    # What is wrong with its values has a message of its own.
+    latent_covariance(kernel, points, points.copy())
+    try:
+        at = KernelAtPoints.of(kernel, points)
+        found = at.pull_back(np.ones((count, count)), np.ones(count)).shape
+    except Exception:  # Whatever a kernel of somebody's own may raise.
+        found = None
+    if found != (_count_free(kernel),):
+        raise ValueError(
+            "the kernel gives no gradient (eval_gradient=True), by which it is learned: give "
+            "learn=None"
         )
 
 
@@ -210,6 +243,11 @@ class _Blocks:
         return self.whole.pull_back(by_latent, by_all_white)
 
 
+def _count_free(kernel: Kernel) -> int:
+    """Return how many hyperparameters are not fixed. Those of zero have no logarithm to count."""
+    return sum(one.n_elements for one in kernel.hyperparameters if not one.fixed)
+
+
 def _matrix_and_derivatives(kernel: Kernel, points: Array) -> list[tuple[Array, Array]]:
     """Return a kernel's latent matrix and white noise per point, then their derivatives.
 
@@ -219,8 +257,12 @@ def _matrix_and_derivatives(kernel: Kernel, points: Array) -> list[tuple[Array, 
     count = len(points)
     doubles = has_white_noise(kernel)
     evaluated = np.vstack([points, points]) if doubles else points
-    matrix, gradient = kernel(evaluated, eval_gradient=True)
-    arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
+    if _count_free(kernel):
+        matrix, gradient = kernel(evaluated, eval_gradient=True)
+        arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
+    else:
+        # Nothing of it is learned, and a kernel may know no gradient then.
+        arrays = [kernel(evaluated)]
     if not doubles:
         return [(array, np.zeros(count)) for array in arrays]
     return [
