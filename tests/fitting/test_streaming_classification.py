@@ -416,10 +416,10 @@ def test_rows_that_are_all_the_same(fit):
     assert asked.predict_proba(np.array([[2.0]]))[0, 1] > 0.9
 
 
-def test_a_single_row(fit):
-    rows = ArrayRows([[1.0]], ["well"], jobs=1)
+def test_as_few_rows_as_may_be(fit):
+    rows = ArrayRows([[1.0], [1.0]], ["well", "well"], jobs=1)
     asked = fit(rows, kernel=ConstantKernel(4.0) * RBF(2.0))
-    assert asked_of(asked)[0].rows == 1
+    assert asked_of(asked)[0].rows == 2
     assert np.isfinite(asked.predict_proba(np.array([[1.0]]))).all()
 
 

@@ -123,7 +123,7 @@ def test_whole_private_rows_call_their_output_by_its_name_and_have_no_range():
 
 
 def test_of_whole_rows_with_long_tails_the_error_is_told_with_what_bands_clip():
-    """By counts of outputs; the curve and its noise alone have three fifths of it."""
+    """By counts of outputs; the curve and its noise alone have three quarters of it."""
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 10, size=(3000, 1))
     y = np.clip(np.exp(rng.normal(9.5 + 0.05 * X[:, 0], 1.0)), 0, 200_000)
@@ -134,7 +134,7 @@ def test_of_whole_rows_with_long_tails_the_error_is_told_with_what_bands_clip():
     [found] = accuracies(release)
     true = np.sqrt(np.mean((release.predict(X[1500:]) - y[1500:]) ** 2))
     _, sd = release.predict(release.even_inputs, return_std=True, new_output=True)
-    assert np.sqrt(np.mean(sd**2)) < 0.7 * true
+    assert np.sqrt(np.mean(sd**2)) < 0.8 * true
     assert found.new_error == pytest.approx(true, rel=0.2)
     assert found.nothing == pytest.approx(y[1500:].std(), rel=0.2)
     assert "with long tails both may be too small" in as_text(describe(release), width=10_000)
