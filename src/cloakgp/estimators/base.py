@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -312,15 +312,13 @@ class ReleaseMixin(SentMixin, Generic[Cost]):
         ValueError
             If outputs are no finite numbers, or classes that were not declared.
         """
-        from sklearn.metrics import accuracy_score, r2_score
-
         model: Any = self
-        predicted = model.predict(X)
-        if is_classifier(model):
-            classes = Classes.checked(model.classes_)
-            places = classes.read(y, rows=len(predicted))
-            found = read_labels(predicted, classes.labels)
-            return float(accuracy_score(places, found, sample_weight=sample_weight))
+        return self._score_of(model.predict(X), y, sample_weight=sample_weight)
+
+    def _score_of(self, predicted: Any, y: ArrayLike, *, sample_weight: ArrayLike | None) -> float:
+        """Return the score of predictions of some outputs: of numbers, R²."""
+        from sklearn.metrics import r2_score
+
         return float(r2_score(read_numbers(y), predicted, sample_weight=sample_weight))
 
     def _points(self, X: ArrayLike) -> Any:
@@ -355,6 +353,21 @@ class ReleaseMixin(SentMixin, Generic[Cost]):
 
     def __sklearn_tags__(self) -> Any:
         return tag_noisy(super().__sklearn_tags__(), seeded=self.insecure_seed is not None)
+
+
+class ClassScoreMixin:
+    """The score of predicted classes; goes before `ReleaseMixin`."""
+
+    classes_: Any
+
+    def _score_of(self, predicted: Any, y: ArrayLike, *, sample_weight: ArrayLike | None) -> float:
+        """Return the share of right classes."""
+        from sklearn.metrics import accuracy_score
+
+        classes = Classes.checked(self.classes_)
+        places = classes.read(y, rows=len(predicted))
+        found = read_labels(predicted, classes.labels)
+        return float(accuracy_score(places, found, sample_weight=sample_weight))
 
 
 class PosteriorMixin(ReleaseMixin[Cost]):

@@ -17,6 +17,7 @@ from cloakgp.criteria import criterion_named
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
+    ClassScoreMixin,
     DesignMixin,
     Inputs,
     ReleaseMixin,
@@ -234,7 +235,12 @@ class ClassPlanMixin(PlanMixin):
 
 
 class DPGPClassifier(
-    ClassPlanMixin, DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, BaseEstimator
+    ClassScoreMixin,
+    ClassPlanMixin,
+    DesignMixin,
+    ReleaseMixin[Guarantee],
+    ClassifierMixin,
+    BaseEstimator,
 ):
     r"""Gaussian-process classification that protects each label.
 

@@ -23,7 +23,6 @@ from cloakgp.estimators.sent import SentMixin, charged_as_sent
 from cloakgp.estimators.surroundings import check_surroundings
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
-from cloakgp.fitting.fit import TRIED
 from cloakgp.fitting.planning import check_exact, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import MANY_ROWS, Budget
@@ -249,7 +248,7 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
         )
         for candidate in candidates:
             if candidate.learn is not None and candidate.kernel is not None:
-                check_gradient(candidate.kernel, inputs[:TRIED])
+                check_gradient(candidate.kernel, inputs)
         allowed = memory_budget(budget.memory) / GIGABYTE
         if any(candidate.inducing is None for candidate in candidates):
             check_exact(

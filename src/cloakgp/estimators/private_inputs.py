@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cloakgp.columns.private import axes_of, box_of, encode_private, private_schema
 from cloakgp.columns.schema import Schema
 from cloakgp.estimators.base import (
+    ClassScoreMixin,
     DistributionMixin,
     PosteriorMixin,
     ReleaseMixin,
@@ -424,7 +425,9 @@ def checked_count(n_features: object) -> int:
     return int(n_features)
 
 
-class DPGPClassifierPrivateInputs(PrivateInputsMixin, ClassifierMixin, BaseEstimator):
+class DPGPClassifierPrivateInputs(
+    ClassScoreMixin, PrivateInputsMixin, ClassifierMixin, BaseEstimator
+):
     r"""Classification that protects each row: inputs and label together.
 
     As `DPGPRegressorPrivateInputs` in rounds, of −1 and 1 for two classes, and of the corners of a

@@ -49,8 +49,6 @@ ModelWithin = Callable[[Sequence[OutputBounds] | None], Model]
 """The model of outputs within the intervals that were found; within the declared bounds if None."""
 # Of a fit: rows that are kept out for margins are in no question that others are in.
 KEPT_OUT = 1
-# At how many query points a kernel is tried before anything is drawn.
-TRIED = 2
 # Of persons times ε: where there are less, answers do not tell how wide bounds are.
 FEW_ANSWERS = 150.0
 
@@ -184,7 +182,7 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     budget = replace(plan.budget.of(checked), added=table.added_noise)
     search, model = NO_SEARCH, plan.model(None)
     if plan.learning.hyperprior is not None:
-        check_gradient(model.prior.kernel, plan.settings.query.X[:TRIED])
+        check_gradient(model.prior.kernel, plan.settings.query.X)
     kept, declared_model = None, model
     if plan.kept:
         table, kept = table.keep_out(plan.kept, random_state=plan.random_state)

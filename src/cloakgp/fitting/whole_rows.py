@@ -26,7 +26,7 @@ from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.statistics import Neighbours, measure_statistics
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.residual_rounds import residual_variance
-from cloakgp.release.statistics import StatisticsRelease
+from cloakgp.release.statistics import SURE, StatisticsRelease
 from cloakgp.utils.arrays import Array
 
 # Of μ²: counts of columns; products of features with the first moments; later moments. Chosen, as
@@ -42,9 +42,9 @@ WEIGHTING = 0.6
 # Half widths of bands, in sds of outputs first, and of residuals then; and their least, as a share
 # of half the bounds' width.
 FIRST_BAND, BAND, NARROWEST = 2.5, 2.2, 0.05
-# A band is widened by this factor while outputs beyond it surely, by so many sds of the noise of
-# their counts, move the mean by more than this share of the outputs' sd.
-WIDER, SURELY, MATTERS = 1.25, 2.0, 0.02
+# A band is widened by this factor while outputs beyond it surely move the mean by more than this
+# share of the outputs' sd.
+WIDER, MATTERS = 1.25, 0.02
 # Of the outputs' variance: the signal's prior variance, what is left beside it, and the prior
 # variance of the mean about the middle of the counts. Labels are seldom told by inputs, nor is who
 # has an output that most have not.
@@ -290,13 +290,13 @@ def hold_far_outputs(counts: ColumnCounts, *, centre: float, half_width: float, 
     True
     """
     lo, hi = counts.bounds
-    edges = np.linspace(lo, hi, len(counts.counts[-1]) + 1)
+    edges = counts.output_edges
     whole = max(centre - lo, hi - centre)
     while half_width < whole:
         above = np.maximum(edges[:-1] - (centre + half_width), 0.0)
         below = np.maximum((centre - half_width) - edges[1:], 0.0)
         moved = (counts.mean_of_outputs(each) for each in (above, below))
-        if all(mean - SURELY * noise <= MATTERS * sd for mean, noise in moved):
+        if all(mean - SURE * noise <= MATTERS * sd for mean, noise in moved):
             break
         half_width = min(WIDER * half_width, whole)
     return half_width
@@ -320,8 +320,7 @@ def middle_and_sd(counts: ColumnCounts) -> tuple[float, float]:
     shares = estimate_shares(
         counts.counts[-1], noise_sd=counts.sd_of(-1), rows=counts.expected_rows
     )
-    edges = np.linspace(lo, hi, len(shares) + 1)
     below = np.concatenate([[0.0], np.cumsum(shares)])
-    low, high = np.interp((LOWER, UPPER), below / below[-1], edges)
+    low, high = np.interp((LOWER, UPPER), below / below[-1], counts.output_edges)
     least = (hi - lo) / len(shares) / 12**0.5
     return float(low + high) / 2, max(float(high - low) / 2, float(least))

@@ -104,6 +104,11 @@ class ColumnCounts:
         ]
         return max(1.0, float(np.average(totals, weights=precisions)))
 
+    @property
+    def output_edges(self) -> Array:
+        """Where the bins of the output end, shape (n + 1,), in output units."""
+        return np.linspace(*self.bounds, len(self.counts[-1]) + 1)
+
     def output_variance(self) -> tuple[float, float]:
         """Return the variance of the outputs that their counts tell, and the sd of its noise.
 

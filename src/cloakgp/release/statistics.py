@@ -252,7 +252,7 @@ class StatisticsRelease(OneOutputRelease):
         """
         if self.counts is None:
             return 0.0
-        edges = np.linspace(*self.bounds, len(self.counts.counts[-1]) + 1)
+        edges = self.counts.output_edges
         (low, unsure), (high, _) = (
             self.counts.mean_of_outputs(ends) for ends in (edges[:-1], edges[1:])
         )
