@@ -227,10 +227,10 @@ def test_where_finer_lengthscales_have_no_covariance_those_learned_are_kept(stag
     designed, learned = stages
     halved: list[float] = []
 
-    def fails(passes, priors, *, measurements):
+    def fails(passes, priors, *, measurements, **named):
         if any(prior.kernel.length_scale in halved for prior in priors):
             raise NotPositiveDefiniteError(RBF())
-        return restate(passes, priors, measurements=measurements)
+        return restate(passes, priors, measurements=measurements, **named)
 
     def halves(prior):
         found = finer(prior)

@@ -379,9 +379,9 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
         fallbacks.append(declared.prior)
         return confirmed(learned, declared=declared, log_evidence=log_evidence)
 
-    def restating(passes, priors, *, measurements):
+    def restating(passes, priors, *, measurements, **named):
         restated.append(list(priors))
-        return restate(passes, priors, measurements=measurements)
+        return restate(passes, priors, measurements=measurements, **named)
 
     monkeypatch.setattr("cloakgp.fitting.row_learning.gather_cells", gathering)
     monkeypatch.setattr("cloakgp.fitting.row_learning.confirmed", confirming)

@@ -259,7 +259,7 @@ class Posterior:
     def inducing_root(self) -> Array:
         """Return G with G Gᵀ the covariance of a sparse prior's inducing variables, shape (M, M).
 
-        Of u with f = m + Vᵀu, which has the covariance I before any answer, and
+        A lower triangle. Of u with f = m + Vᵀu, which has the covariance I before any answer, and
         I − (R Vᵀ)ᵀ S⁻¹ R Vᵀ after them.
 
         Raises
@@ -273,8 +273,9 @@ class Posterior:
             explained = linalg.solve_triangular(self.factor, asked, lower=True)
             covariance = covariance - explained.T @ explained
         values, vectors = linalg.eigh(covariance)
-        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
-        return root
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        triangle = linalg.qr(root.T, mode="r", overwrite_a=True)[0].T
+        return np.asarray(triangle, dtype=np.float64)
 
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
