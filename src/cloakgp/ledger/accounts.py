@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
+from cloakgp.ledger.blocks import ACCOUNT, exported, refuse_several
 from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
 from cloakgp.ledger.database import Database, TableStore, Writing
@@ -34,7 +35,7 @@ from cloakgp.privacy.filters import (
     releases_left,
 )
 from cloakgp.privacy.fingerprints import fingerprint_column
-from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by, this_process
+from cloakgp.privacy.spending import Budget, Spender, counted_by
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.open import OpenedRelease, load
 from cloakgp.utils.extras import extra
@@ -48,9 +49,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-ACCOUNT, PURPOSE = "CLOAKGP_ACCOUNT", "CLOAKGP_PURPOSE"
-# The process whose block set the others; empty where a person did.
-BLOCK = "CLOAKGP_LEDGER_BLOCK"
+# Blocks of accounts that this code is within, the inner ones last: threads may share an account.
+_entered: ContextVar[tuple[ExitStack, ...]] = ContextVar("_entered", default=())
 
 
 class Publishable(Protocol):
@@ -233,7 +233,6 @@ class Account:
     cohort: str = ""
     inputs: ReadInputs = field(default_factory=dict, compare=False, repr=False)
     declared_public: tuple[str, ...] = ()
-    _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def standing(self) -> Standing:
@@ -245,7 +244,7 @@ class Account:
         block = ExitStack()
         block.enter_context(counted_by(self))
         block.enter_context(_exported(self))
-        self._blocks.append(block)
+        _entered.set((*_entered.get(), block))
         return self
 
     def __exit__(
@@ -254,7 +253,9 @@ class Account:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._blocks.pop().close()
+        *others, block = _entered.get()
+        _entered.set(tuple(others))
+        block.close()
 
     def directions(self) -> dict[str, str]:
         """Return what names the account to other processes, and holds no secret.
@@ -639,8 +640,9 @@ def checked_account(name: str, rows: projection.RowStore) -> projection.Row:
     Raises
     ------
     LedgerError
-        If there is none.
+        If there is none; or if the name stands for several that were open together.
     """
+    refuse_several(name)
     row = rows.get("accounts", name)
     if row is None:
         raise LedgerError(f"there is no account {name!r}: cloakgp ledger limit opens one")
@@ -677,23 +679,12 @@ def open_content(content: bytes) -> OpenedRelease:
         return load(path)
 
 
-@contextmanager
-def _exported(account: Account) -> Iterator[None]:
+def _exported(account: Account) -> AbstractContextManager[None]:
     """Have processes that are started within a block charge the account as well."""
-    url = account.database.url.render_as_string(hide_password=False)
-    values = {
-        ENVIRONMENT: url,
-        ACCOUNT: account.name,
-        PURPOSE: account.purpose,
-        BLOCK: this_process(),
-    }
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    return exported(
+        url=account.database.url.render_as_string(hide_password=False),
+        account=account.name,
+        purpose=account.purpose,
+        cohort=account.cohort,
+        approved_by=account.approved_by,
+    )

@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from cloakgp.ledger.blocks import refuse_several
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.utils.extras import extra
 
@@ -54,6 +55,7 @@ def parse_url(url: str) -> URL:
     >>> parse_url("people.db").get_backend_name()
     'sqlite'
     """
+    refuse_several(url)
     try:
         parsed = sa.make_url(url if "://" in url else f"sqlite:///{url}")
         name = parsed.get_backend_name()

@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from cloakgp.ledger import audit, projection, schema
-from cloakgp.ledger.accounts import (
-    ACCOUNT,
-    BLOCK,
-    PURPOSE,
-    Account,
-    Standing,
-    checked_account,
-    standing_of,
-)
+from cloakgp.ledger.accounts import Account, Standing, checked_account, standing_of
+from cloakgp.ledger.blocks import ACCOUNT, Named
 from cloakgp.ledger.chain import GENESIS, Entry
 from cloakgp.ledger.database import Database, TableStore
 from cloakgp.ledger.engines import parse_url
@@ -177,9 +170,21 @@ class Ledger:
             cohort=cohort,
         )
 
-    def any_account(self, purpose: str = "") -> Account:
-        """Return the account to which a table is attached, to be opened by ``with``."""
-        return Account(database=self.database, name="", purpose=purpose)
+    def any_account(self, purpose: str = "", *, approved_by: str = "", cohort: str = "") -> Account:
+        """Return the account to which a table is attached, to be opened by ``with``.
+
+        Parameters
+        ----------
+        purpose, approved_by, cohort : str
+            As for `account`.
+        """
+        return Account(
+            database=self.database,
+            name="",
+            purpose=purpose,
+            approved_by=approved_by,
+            cohort=cohort,
+        )
 
     def open_account(
         self, name: str, *, epsilon: float, delta: float, unit: Unit = "row"
@@ -479,8 +484,9 @@ def account_of_environment(
     """Return the account that the environment names, or the one that was sent to this process.
 
     The environment names it by ``CLOAKGP_LEDGER`` and ``CLOAKGP_ACCOUNT``; without the second it is
-    the account to which the outputs are attached. `cloakgp.privacy.spending` calls this outside of
-    blocks.
+    the account to which the outputs are attached. ``CLOAKGP_COHORT``, ``CLOAKGP_PURPOSE`` and
+    ``CLOAKGP_APPROVED_BY`` say what its charges hold. `cloakgp.privacy.spending` calls this outside
+    of blocks.
 
     Parameters
     ----------
@@ -492,32 +498,27 @@ def account_of_environment(
     Raises
     ------
     LedgerError
-        If there is no such ledger; or if a person gave the environment another account than the
+        If there is no such ledger; if several accounts were open where this process was started;
+        or if a person gave the environment another account than the
         one that was sent. What blocks of the sending process left there is outdated, since workers
         are kept from one block to the next.
     """
-    url, account, purpose, block = (
-        os.environ.get(name, "") for name in (ENVIRONMENT, ACCOUNT, PURPOSE, BLOCK)
-    )
+    named = Named.by_environment()
     if directions is None:
-        return _named(url, account, purpose)
+        return _account_named(named)
     sent = directions["account"]
-    if url and block != process:
-        here = _ledger_at(url)
-        if here.id != directions["ledger"] or (account and account != sent):
+    if named.url and named.process != process:
+        here = _ledger_at(named.url)
+        if here.id != directions["ledger"] or (named.account and named.account != sent):
             raise LedgerError(
                 f"this was sent here to count for the account {sent!r} of the ledger "
                 f"{directions['ledger'][:8]}, and the environment of this process names "
-                f"{_in_words(account)} of {here.id[:8]}: nothing was drawn. Set {ENVIRONMENT} and "
+                f"{_in_words(named.account)} of {here.id[:8]}: nothing was drawn. Set {ENVIRONMENT} and "
                 f"{ACCOUNT} to the same for both, or for none of them"
             )
-    ledger = _ledger_sent(directions["ledger"], (url, directions["url"]))
-    if not sent:
-        return ledger.any_account(directions["purpose"])
-    return ledger.account(
-        sent,
-        **{name: directions[name] for name in ("purpose", "approved_by", "cohort")},
-    )
+    ledger = _ledger_sent(directions["ledger"], (named.url, directions["url"]))
+    about = {name: directions[name] for name in ("purpose", "approved_by", "cohort")}
+    return ledger.account(sent, **about) if sent else ledger.any_account(**about)
 
 
 def _in_words(account: str) -> str:
@@ -547,9 +548,14 @@ def _ledger_at(url: str) -> Ledger:
 
 
 @lru_cache(maxsize=8)
-def _named(url: str, account: str, purpose: str) -> Account:
-    ledger = _ledger_at(url)
-    return ledger.account(account, purpose=purpose) if account else ledger.any_account(purpose)
+def _account_named(named: Named) -> Account:
+    about = {
+        "purpose": named.purpose,
+        "cohort": named.cohort,
+        "approved_by": named.approved_by,
+    }
+    ledger = _ledger_at(named.url)
+    return ledger.account(named.account, **about) if named.account else ledger.any_account(**about)
 
 
 def _limit(epsilon: object, delta: object) -> tuple[float, float]:
