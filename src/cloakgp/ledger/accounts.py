@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
@@ -26,6 +27,7 @@ from cloakgp.ledger.marks import (
     marked,
     recognised,
 )
+from cloakgp.ledger.texts import checked_name, checked_text, is_text, known_name
 from cloakgp.privacy.filters import (
     Amount,
     Costs,
@@ -393,26 +395,35 @@ class Account:
             Its name.
         cohort : str
             A name for its people, if the caller says that none of them is in another cohort of the
-            account. Charges about one cohort and about another then do not add up: everybody pays
-            for those about their own, and about everybody (`cloakgp.privacy.cohorts`). The entry
-            has this word, and who gave it; no ledger can show that it is right.
+            account; it is composed (NFC), and stripped of blanks. Charges about one cohort and
+            about another then do not add up: everybody pays for those about their own, and about
+            everybody (`cloakgp.privacy.cohorts`). The entry has this word, and who gave it; no
+            ledger can show that it is right.
 
         Raises
         ------
         LedgerError
-            If it has no entries, or a public input (`with_inputs`) is a private column of the
+            If it is no column, or has no entries; if a name is not text that can be printed; or if
+            a public input (`with_inputs`) is a private column of the
             account.
         """
 
         def fingerprinted(key: bytes) -> str | None:
             return fingerprint_column(y, key=key)
 
+        checked_text(column, what="the name of a column")
+        checked_text(cohort, what="the name of a cohort", empty=True)
+        if not _is_column(y):
+            raise LedgerError("y must be a private column: a list, an array, or one of a table")
         # Inputs are read before the only writer begins.
         with self.database.reading() as connection:
             inputs = self._recognise_inputs(connection)
         inputs.check(self.name, declared=self.declared_public)
         with self.database.writing() as writing:
-            checked_account(self.name, writing.rows)
+            row = checked_account(self.name, writing.rows)
+            known = known_cohort(cohort, row)
+            if known and known not in projection.amounts_of(row):
+                known = checked_name(known, what="a cohort")
             mark = marked(fingerprinted, key=writing.key)
             if mark is None:
                 raise LedgerError("there are no outputs to attach")
@@ -423,11 +434,11 @@ class Account:
                 "attached",
                 # Of a cohort of other people, that they are not others is for auditors to see.
                 note={"elsewhere": elsewhere(found, account=self.name)}
-                | ({"columns": here} if cohort else {})
+                | ({"columns": here} if known else {})
                 | inputs.note(self.name),
                 account=self.name,
                 column=column,
-                **({"cohort": cohort} if cohort else {}),
+                **({"cohort": known} if known else {}),
                 **({"declared_public": list(self.declared_public)} if self.declared_public else {}),
                 **mark,
             )
@@ -493,6 +504,7 @@ class Account:
         if key is None and choices:
             raise LedgerError("choices are kept with a key: give one")
         if key is not None:
+            checked_text(key, what="a key", empty=True)
             known = self.find(key, choices=choices) if resume else None
             if known is not None and known.open:
                 resumed = known.number
@@ -583,6 +595,7 @@ class Account:
     @contextmanager
     def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
         """Yield the charge of a key, if its choices are these or are not known."""
+        checked_text(key, what="a key", empty=True)
         if not self.name:
             raise LedgerError("a key belongs to an account: name the account")
         with self.database.reading() as connection:
@@ -634,7 +647,7 @@ def standing_of(name: str, connection: Connection) -> Standing:
     )
 
 
-def checked_account(name: str, rows: projection.RowStore) -> projection.Row:
+def checked_account(name: str, rows: TableStore) -> projection.Row:
     """Return the row of an account.
 
     Raises
@@ -643,9 +656,12 @@ def checked_account(name: str, rows: projection.RowStore) -> projection.Row:
         If there is none; or if the name stands for several that were open together.
     """
     refuse_several(name)
-    row = rows.get("accounts", name)
+    row = rows.get("accounts", name) if is_text(name) else None
+    if row is None and is_text(name):
+        known = [each["name"] for each in rows.all("accounts")]
+        row = rows.get("accounts", known_name(name, known))
     if row is None:
-        raise LedgerError(f"there is no account {name!r}: cloakgp ledger limit opens one")
+        raise LedgerError(f"there is no account {name!r:.200}: cloakgp ledger limit opens one")
     return row
 
 
@@ -655,6 +671,25 @@ def keep(content: bytes, *, digest: str, writing: Writing) -> None:
     held = writing.connection.execute(table.select().where(table.c.digest == digest)).first()
     if held is None:
         writing.connection.execute(table.insert().values(digest=digest, content=content))
+
+
+def known_cohort(cohort: str, account: projection.Row) -> str:
+    """Return the cohort of an account that is meant by a name; the name itself if there is none.
+
+    Parameters
+    ----------
+    cohort : str
+        Empty for everybody.
+    account : row
+    """
+    cohorts = projection.amounts_of(account).keys() - {projection.EVERYBODY}
+    known = known_name(cohort, cohorts)
+    return known if known in cohorts else cohort
+
+
+def _is_column(y: object) -> bool:
+    """Return whether something has rows; a mapping has columns, and text is one value."""
+    return hasattr(y, "__len__") and not isinstance(y, str | bytes | Mapping) and np.ndim(y) > 0
 
 
 class _OneCharge:

@@ -8,17 +8,25 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from cloakgp.ledger import audit, projection, schema
-from cloakgp.ledger.accounts import Account, Standing, checked_account, standing_of
+from cloakgp.ledger.accounts import (
+    Account,
+    Standing,
+    checked_account,
+    known_cohort,
+    standing_of,
+)
 from cloakgp.ledger.blocks import ACCOUNT, Named
 from cloakgp.ledger.chain import GENESIS, Entry
 from cloakgp.ledger.database import Database, TableStore
 from cloakgp.ledger.engines import parse_url
 from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import Key, new_name
+from cloakgp.ledger.texts import checked_name, checked_text, is_text, known_name
 from cloakgp.privacy.filters import Amount, checked_limit
 from cloakgp.privacy.spending import ENVIRONMENT, Unit
 from cloakgp.utils.extras import extra
@@ -158,16 +166,17 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If there is none of this name.
+            If there is none of this name, or a text cannot be printed.
         """
+        _check_words(purpose=purpose, approved_by=approved_by, cohort=cohort)
         with self.database.reading() as connection:
-            checked_account(name, TableStore(connection))
+            row = checked_account(name, TableStore(connection))
         return Account(
             database=self.database,
-            name=name,
+            name=row["name"],
             purpose=purpose,
             approved_by=approved_by,
-            cohort=cohort,
+            cohort=known_cohort(cohort, row),
         )
 
     def any_account(self, purpose: str = "", *, approved_by: str = "", cohort: str = "") -> Account:
@@ -178,6 +187,7 @@ class Ledger:
         purpose, approved_by, cohort : str
             As for `account`.
         """
+        _check_words(purpose=purpose, approved_by=approved_by, cohort=cohort)
         return Account(
             database=self.database,
             name="",
@@ -194,7 +204,8 @@ class Ledger:
         Parameters
         ----------
         name : str
-            Of the people, not of a table: two tables about the same people share a population.
+            Of the people, not of a table: two tables about the same people share a population. It
+            is composed (NFC), and stripped of blanks: names that look alike are one.
         epsilon, delta : float
             The limit of all charges about them, for ever. δ may be 0, for noise that needs none.
         unit : str
@@ -209,10 +220,11 @@ class Ledger:
         limit = _limit(epsilon, delta)
         if unit not in UNITS:
             raise LedgerError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}")
-        if not isinstance(name, str) or not name.strip() or not name.isprintable():
-            raise LedgerError("an account needs a name that can be printed")
+        checked_name(name, what="an account")
         with self.database.writing() as writing:
-            if writing.rows.get("accounts", name) is not None:
+            names = [row["name"] for row in writing.rows.all("accounts")]
+            name = known_name(name, names)
+            if name in names:
                 raise LedgerError(f"there is an account {name!r} already")
             writing.append("account", account=name, unit=unit, epsilon=limit[0], delta=limit[1])
         return Account(database=self.database, name=name)
@@ -228,8 +240,10 @@ class Ledger:
         limit = _limit(epsilon, delta)
         _check_reason(reason)
         with self.database.writing() as writing:
-            checked_account(name, writing.rows)
-            writing.append("limit", account=name, epsilon=limit[0], delta=limit[1], reason=reason)
+            row = checked_account(name, writing.rows)
+            writing.append(
+                "limit", account=row["name"], epsilon=limit[0], delta=limit[1], reason=reason
+            )
 
     def void(self, charge: int, *, reason: str, although_drawn: bool = False) -> None:
         """Void a charge whose process died.
@@ -250,6 +264,12 @@ class Ledger:
             If it is closed, or noise may have been drawn and the caller does not confirm this.
         """
         _check_reason(reason)
+        if isinstance(charge, bool) or not isinstance(charge, Integral):
+            raise LedgerError("a charge is a whole number: cloakgp ledger log shows it")
+        # Databases count to 2^63.
+        if not 0 < charge < 2**63:
+            raise LedgerError(f"there is no charge {charge}")
+        charge = int(charge)
         with self.database.writing() as writing:
             row = writing.rows.get("charges", charge)
             if row is None:
@@ -513,8 +533,8 @@ def account_of_environment(
             raise LedgerError(
                 f"this was sent here to count for the account {sent!r} of the ledger "
                 f"{directions['ledger'][:8]}, and the environment of this process names "
-                f"{_in_words(named.account)} of {here.id[:8]}: nothing was drawn. Set {ENVIRONMENT} and "
-                f"{ACCOUNT} to the same for both, or for none of them"
+                f"{_in_words(named.account)} of {here.id[:8]}: nothing was drawn. Set "
+                f"{ENVIRONMENT} and {ACCOUNT} to the same for both, or for none of them"
             )
     ledger = _ledger_sent(directions["ledger"], (named.url, directions["url"]))
     about = {name: directions[name] for name in ("purpose", "approved_by", "cohort")}
@@ -563,8 +583,17 @@ def _limit(epsilon: object, delta: object) -> tuple[float, float]:
         return checked_limit(epsilon, delta)
     except ValueError as error:
         raise LedgerError(str(error)) from None
+    except OverflowError:
+        raise LedgerError("a limit is a pair of numbers: this one is too large") from None
 
 
 def _check_reason(reason: str) -> None:
-    if not reason.strip():
-        raise LedgerError("give a reason: it stands in the ledger")
+    if not is_text(reason) or not reason.strip():
+        raise LedgerError("give a reason, as text that can be printed: it stands in the ledger")
+
+
+def _check_words(*, purpose: str, approved_by: str, cohort: str) -> None:
+    """Refuse what no entry could hold, before anything is drawn for it."""
+    checked_text(purpose, what="a purpose", empty=True)
+    checked_text(approved_by, what="the name of an approver", empty=True)
+    checked_text(cohort, what="the name of a cohort", empty=True)
