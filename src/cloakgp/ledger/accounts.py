@@ -592,6 +592,32 @@ class Account:
             kept=charge["release"] is not None,
         )
 
+    def note(self, key: str, digest: str) -> None:
+        """Note that answers follow from those of the charge that has a key: they count with it.
+
+        An import of a release that holds them counts them no second time. What is noted already is
+        not noted again, and nothing where no charge has the key, or nothing was drawn.
+
+        Parameters
+        ----------
+        key : str
+        digest : str
+            Of the answers, by `cloakgp.privacy.spending.digest_of`.
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        known = self.find(key)
+        if known is None or not known.drawn:
+            return
+        with self.database.writing() as writing:
+            if projection.charge_of_draw(digest, self.name, writing.rows) is None:
+                writing.append(
+                    projection.NOTED, charge=known.number, account=self.name, draws=[digest]
+                )
+
     @contextmanager
     def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
         """Yield the charge of a key, if its choices are these or are not known."""

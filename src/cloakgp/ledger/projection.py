@@ -34,6 +34,8 @@ OPEN, COMMITTED, FAILED, REFUNDED, VOIDED, IMPORTED = (
 )
 # States of an older copy; and entries about keys and names, which change no row here.
 RECOVERING, RECOVERED, ROTATED, ERASED = "recovering", "recovered", "rotated", "erased"
+# Answers that follow from those of a charge, by their digests.
+NOTED = "noted"
 # Cohorts: of an account the rows of people who are in one alone, beside charges about everybody; of
 # one charge, of its rows, by number.
 EVERYBODY, FIRST = "", "0"
@@ -258,7 +260,7 @@ def project(content: Mapping[str, Any], rows: RowStore) -> None:
         _reconcile(content, rows)
     elif kind in {"reserved", IMPORTED}:
         _open(content, rows)
-    elif kind in {"drawing", COMMITTED, FAILED, REFUNDED, VOIDED, "published"}:
+    elif kind in {"drawing", COMMITTED, FAILED, REFUNDED, VOIDED, NOTED, "published"}:
         _follow(content, rows)
     elif kind not in {"ledger", ROTATED, ERASED}:
         raise ValueError(f"unknown kind of entry {kind!r}")
@@ -296,6 +298,9 @@ def _follow(content: Mapping[str, Any], rows: RowStore) -> None:
     before = counted(charge)
     if kind == "published":
         charge["release"] = content["release"]
+    elif kind == NOTED:
+        if charge["state"] in NOTHING_DRAWN:
+            raise ValueError(f"nothing was drawn for charge {number}")
     elif charge["state"] != OPEN:
         raise ValueError(f"charge {number} is {charge['state']}")
     elif kind == "drawing":
