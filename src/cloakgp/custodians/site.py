@@ -259,7 +259,8 @@ class Site:
         """Do whatever comes next, and return what was done; nothing if others come next.
 
         It joins the plan; answers the question that is there; opens the mask of one that all have
-        answered; and notes the sum in the ledger when all have opened theirs. It may be called any number of times, from processes one after the other.
+        answered; and notes the sum in the ledger when all have opened theirs. It may be called any
+        number of times, from processes one after the other.
 
         Returns
         -------
