@@ -618,6 +618,31 @@ class Account:
                     projection.NOTED, charge=known.number, account=self.name, draws=[digest]
                 )
 
+    def give_up(self, key: str) -> None:
+        """Close the open charge that has a key, if noise was drawn for it: nothing more will be.
+
+        What was drawn counts, and the rest of its hold is given back. It is for a caller who knows
+        that its process died, or that no result will be made of it.
+
+        Parameters
+        ----------
+        key : str
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        known = self.find(key)
+        if known is None or not known.open:
+            return
+        with self.database.writing() as writing:
+            row = writing.rows.get("charges", known.number)
+            assert row is not None
+            # It is settled in the transaction that closes it.
+            if row["state"] == projection.OPEN and projection.drawn_of(row) != Amount():
+                writing.append(projection.FAILED, charge=known.number, account=self.name, draws=[])
+
     @contextmanager
     def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
         """Yield the charge of a key, if its choices are these or are not known."""

@@ -747,14 +747,23 @@ class Stream:
             found = found.with_period(number, drawn=charge.amount.costs)
         return self._keep(found, number, made.to_bytes())
 
-    def _lose(self, state: StreamState, number: int, *, because: str) -> StreamState:
-        """Leave out a period for which noise was drawn."""
+    def _lose(
+        self, state: StreamState, number: int, *, because: str, elsewhere: bool = False
+    ) -> StreamState:
+        """Leave out a period for which noise was drawn.
+
+        Its charge is closed, as nothing more is drawn for it; but for one of another copy of this
+        folder (``elsewhere``), whose process may be running.
+        """
         warnings.warn(
             f"period {number + 1} is left out, and its budget is spent: noise was drawn for it by "
             f"a process that died, and {because}",
             StreamWarning,
             stacklevel=6,
         )
+        # Before it is noted here: whoever is killed in between loses the period once more.
+        if self._ledger is not None and not elsewhere:
+            self._account_of(number).give_up(_key(state, number))
         state = state.with_period(number, stage="lost")
         self.folder.save(state)
         self.folder.drop_answers(number)
@@ -1035,7 +1044,10 @@ class Stream:
         if charge.kept:
             return self._keep_kept(state, number)
         return self._lose(
-            state, number, because="this folder is a copy that knows no answers of it"
+            state,
+            number,
+            because="this folder is a copy that knows no answers of it",
+            elsewhere=True,
         )
 
     def _keep_kept(self, state: StreamState, number: int) -> StreamState:
@@ -1075,7 +1087,9 @@ class Stream:
                 return self._keep_kept(state, number)
             if charge.draws > noted:
                 state = state.with_period(number, drawn=charge.amount.costs)
-                return self._lose(state, number, because="another copy of this folder drew more")
+                return self._lose(
+                    state, number, because="another copy of this folder drew more", elsewhere=True
+                )
             if charge.open and charge.draws == answers == noted - 1:
                 # The last was noted, and not reserved: it was not drawn.
                 noted = answers
