@@ -607,3 +607,17 @@ def test_a_copy_does_not_take_the_release_of_other_rows_for_that_of_its_own(tmp_
             made.make().advance()
     assert made.make().spent == pytest.approx(1.0)
     assert made.make().periods[0].stage == "released"
+
+
+def test_files_that_a_killed_run_left_unfinished_are_removed(tmp_path):
+    """And others are not."""
+    made = stream(months(1), tmp_path, horizon=2)
+    made.advance()
+    names = ["stream.json", "period-0002.answers", "period-0002.persons", "period-0002.cloak"]
+    for name in (*names, "predictions.csv"):
+        (tmp_path / f".{name}.4711-0.partial").touch()
+    made = stream(months(2), tmp_path, horizon=2)
+    made.advance()
+    left = [path.name for path in tmp_path.glob(".*.partial")]
+    assert left == [".predictions.csv.4711-0.partial"]
+    assert [each.stage for each in made.periods] == ["released"] * 2

@@ -70,6 +70,7 @@ from cloakgp.custodians.progress import latest_attempt
 from cloakgp.custodians.request import Request
 from cloakgp.fitting.passes import Rows
 from cloakgp.privacy.ask import ask_share, check_entries
+from cloakgp.privacy.entries import MISSING
 from cloakgp.privacy.filters import costs_of_release, filter_of
 from cloakgp.privacy.spending import Budget, Cost, counted_by, keeper_in_force
 from cloakgp.utils.arrays import Array
@@ -465,11 +466,23 @@ class Site:
         self._check_public(plan)
         self._check_room(plan)
         # Before anybody hears of this site: later it would tell of a cell by not answering.
-        check_entries(plan.reading.rows(self._rows), plan.question)
+        self._check_entries(plan)
         self.folder.save(replace(journal, inputs=member.inputs))
         self._exchange.put(inputs_file(self.name), inputs_to_bytes(self._inputs))
         self._exchange.put(member_file(self.name), member.to_bytes())
         return True
+
+    def _check_entries(self, plan: Plan) -> None:
+        """Refuse private cells that are none, by the name of the column."""
+        try:
+            check_entries(plan.reading.rows(self._rows), plan.question)
+        except ValueError as error:
+            said = str(error)
+        else:
+            return
+        columns = f"the private {'columns' if plan.more_outputs else 'column'} "
+        option = ", or say what empty cells count as (--missing-output)" * said.startswith(MISSING)
+        raise CustodiansError(f"{columns}{', '.join(plan.output_names)}: {said}{option}")
 
     def _member(self, plan: Plan) -> Member:
         """Return this site as it joins the plan: by its own key and rows, whatever others wrote."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -91,11 +92,12 @@ class Ledger:
     """
 
     def __init__(self, url: str | Path | None = None) -> None:
-        named = url or os.environ.get(ENVIRONMENT)
+        named = os.environ.get(ENVIRONMENT) if url is None or url == "" else url
         if not named:
             raise LedgerError(f"name a ledger, or set {ENVIRONMENT}")
-        self.database = Database(parse_url(str(named)))
-        self.database.prepare()
+        self.database = Database(parse_url(named))
+        with _told_plainly(self.database):
+            self.database.prepare()
         head = self.database.head()
         self.id: str = head["ledger"]
         self.database.keys.key(head["key_check"])
@@ -112,9 +114,16 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If there is one, or a key of one.
+            If there is one, or a key of one; or if no file can have that name, or be written.
         """
-        database = Database(parse_url(str(url)))
+        database = Database(parse_url(url))
+        with _told_plainly(database):
+            return cls._made(url, database)
+
+    @classmethod
+    def _made(cls, url: str | Path, database: Database) -> Ledger:
+        if database.is_file and Path(database.shown).is_dir():
+            raise LedgerError(f"{database.shown} is a folder: name a file")
         keys, anchor = database.keys, database.anchor
         if keys.path.exists() or anchor.path.exists():
             raise LedgerError(
@@ -496,6 +505,16 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.id[:8]} at {self.database.shown}>"
+
+
+@contextmanager
+def _told_plainly(database: Database) -> Iterator[None]:
+    """Say of what the system refuses where the ledger is, or would be."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise LedgerError(f"no ledger can be at {database.shown:.200}: {reason}") from None
 
 
 def account_of_environment(
