@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
@@ -740,7 +739,9 @@ def known_cohort(cohort: str, account: projection.Row) -> str:
 
 def _is_column(y: object) -> bool:
     """Return whether something has rows; a mapping has columns, and text is one value."""
-    return hasattr(y, "__len__") and not isinstance(y, str | bytes | Mapping) and np.ndim(y) > 0
+    if not hasattr(y, "__len__") or isinstance(y, str | bytes | Mapping):
+        return False
+    return bool(getattr(y, "ndim", 1))
 
 
 class _OneCharge:
