@@ -178,9 +178,13 @@ class Periods:
             if number not in rows and begun <= ends[number] and ends[number + 1] <= latest
         )
         allowed = 0 if latest >= ends[-1] else max(1, self.horizon // SKIPPED)
+        # After the last one as many of its length follow as there is room for.
+        beyond = np.floor((times[times >= ends[-1]] - ends[-1]) / (ends[-1] - ends[-2]))
+        passed = beyond[beyond < beyond.max(initial=0.0)]
+        after = int(beyond.max(initial=0.0)) - len(np.unique(passed))
         # Where the clock was there before, nothing is passed over by this.
-        after = int((latest - ends[-1]) // (ends[-1] - ends[-2])) if begun < ends[-1] else 0
-        return Leap(empty=empty, after=max(after, 0), allowed=allowed)
+        after = after if begun < ends[-1] else 0
+        return Leap(empty=empty, after=after, allowed=allowed)
 
 
 def days_of(moment: dt.datetime) -> float:

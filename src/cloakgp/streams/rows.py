@@ -204,13 +204,11 @@ def look_at(
     Raises
     ------
     ValueError
-        If a column is missing, or there twice, the private one as well; or a cell is not what the
-        schema says. It names the chunk.
+        If a column is missing, or a cell is not what the schema says. It names the chunk.
     """
     names = list(dict.fromkeys([*columns.inputs.sources, declaration.time]))
     row = BELOW_HEADER if isinstance(chunk, TableChunk) else FROM_ZERO
     with _named(chunk):
-        check_columns(chunk, names, declaration)
         read = chunk.read(names, person=declaration.person, private=private)
         if not len(read.frame):
             return _nothing(read.frame, columns, declaration)
@@ -232,15 +230,13 @@ def look_at(
     )
 
 
-def check_columns(chunk: Chunk, names: Sequence[str], declaration: Declaration) -> None:
-    """Refuse a chunk that lacks a column, or has it twice, before its period is asked.
+def check_columns(chunk: Chunk, declaration: Declaration) -> None:
+    """Refuse a chunk that lacks the private column, or has it twice, before its period is asked.
 
     Parameters
     ----------
     chunk : Chunk
         One that cannot be looked into without reading it is taken.
-    names : sequence of str
-        Of public columns, beside those of the declaration.
     declaration : Declaration
 
     Raises
@@ -249,8 +245,9 @@ def check_columns(chunk: Chunk, names: Sequence[str], declaration: Declaration) 
     """
     check = getattr(chunk, "check_columns", None)
     if check is not None:
-        others = [declaration.time, declaration.person, declaration.output]
-        check(list(dict.fromkeys(each for each in (*names, *others) if each)))
+        names = (declaration.time, declaration.person, declaration.output)
+        with _named(chunk):
+            check([each for each in names if each])
 
 
 def has_rows(chunk: Chunk, declaration: Declaration) -> bool:

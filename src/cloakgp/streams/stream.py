@@ -64,6 +64,7 @@ from cloakgp.streams.rows import (
     Columns,
     Looked,
     PeriodRows,
+    check_columns,
     collect,
     declared_inputs,
     has_rows,
@@ -518,6 +519,7 @@ class Stream:
             known, version = state.chunk(chunk.name), chunk.version
             if known is not None and self._stands(known, version):
                 continue
+            check_columns(chunk, self.declaration)
             looked = look_at(chunk, columns, self.declaration)
             self._tell_of_zones(looked)
             looked = replace(looked, ids=self._checked_ids(state, chunk.name, looked))
