@@ -173,6 +173,40 @@ def test_late_and_repeated_rows_are_told():
     assert "rows that came too late, and are left out: 3" in said
 
 
+def test_a_period_whose_rows_all_came_too_late_is_told_as_that(folder):
+    late = (folder / "arrivals" / "01.csv").rename(folder / "arrivals" / "09.csv")
+    write(4)
+    done = run()
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert (
+        "Nothing asked of period 1, 2026-01-01 to 2026-02-01: 40 rows, all of them too late."
+        in said
+    )
+    assert "too few" not in said
+    late.unlink()
+    # Of a period of which no rows came, nothing is said of late ones.
+    (folder / "arrivals" / "04.csv").unlink()
+    done = run("-o", "other")
+    said = " ".join(done.output.split())
+    assert "Nothing asked of period 1, 2026-01-01 to 2026-02-01: 0 rows: too few." in said
+
+
+def test_a_wrong_time_is_refused_until_the_clock_is_given(folder):
+    path = folder / "arrivals" / "02.csv"
+    right = path.read_text()
+    path.write_text(right.replace("2026-02-", "2062-02-", 1))
+    done = run()
+    assert done.exit_code == 1
+    said = " ".join(done.output.split())
+    assert "02.csv: its latest time is 2062-02-" in said
+    assert "whole periods of this stream, or after its last one, would pass without a row" in said
+    assert "--now" in said
+    done = run(now="2026-03-05")
+    assert done.exit_code == 0, done.output
+    assert done.output.count("Wrote") == 2
+
+
 def test_classes_and_databases():
     import sqlite3
 

@@ -6,9 +6,11 @@ import pytest
 from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of
 
 from cloakgp.custodians.errors import CustodiansError
+from cloakgp.custodians.files import answer_of, question_file
 from cloakgp.custodians.plan import digest_of
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.imports import import_releases
 from cloakgp.privacy.spending import SpendingError
 
 
@@ -174,3 +176,69 @@ def test_a_lost_folder_is_not_drawn_for_again(alone, tmp_path, ledger):
     alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
     with pytest.raises(SpendingError, match="closed the charge"):
         alone.step("west")
+
+
+def imported(ledger, release, path):
+    release.save(path)
+    [found] = import_releases(ledger.account("patients"), [path], reason="older than the ledger")
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, TWO_QUESTIONS, {"noise": "laplace", "delta": 0.0, "epsilon": 0.5}],
+    ids=["one", "two", "laplace"],
+)
+def test_a_release_that_was_counted_is_not_counted_again_by_an_import(tmp_path, ledger, settings):
+    ledger.change_limit("patients", epsilon=5.0, delta=1e-4, reason="room for three sites")
+    ward = ward_of(tmp_path, ledger, plan=plan_of(**settings))
+    release = ward.finish()
+    # Who comes by when the release is there.
+    ward.step()
+    before, entries = standing(ledger), len(list(ledger.entries()))
+    assert imported(ledger, release, tmp_path / "a.cloak").charge is None
+    assert standing(ledger) == before
+    ward.begin_again(*NAMES)
+    ward.step()
+    assert len(list(ledger.entries())) == entries
+    assert ledger.verify().findings == ()
+
+
+def test_a_sum_that_the_coordinator_invents_is_not_noted(tmp_path, alone, ledger):
+    """Else a release of the same answers, made elsewhere, would count for nothing."""
+    release = alone.finish()
+    alone.exchange.files["attempt-1/question-1/total.json"] = b"{}"
+    alone.begin_again("north", "east")
+    alone.step()
+    assert imported(ledger, release, tmp_path / "a.cloak").charge is None
+
+
+def test_an_import_knows_a_release_once_its_custodian_came_by_again(tmp_path, ledger):
+    """As the page says: before, no ledger has seen the sum, and it is counted once more."""
+    ward = Ward(tmp_path / "sites")
+    first = next(iter(ward.sites))
+    ward.sites[first] = ward_of(tmp_path, ledger, exchange=ward.exchange).sites[first]
+    release = ward.finish()
+    kinds = [each.content["kind"] for each in ledger.entries()]
+    assert kinds[-1] == "committed"
+    ward.step(first)
+    kinds = [each.content["kind"] for each in ledger.entries()]
+    assert kinds[-1] == "noted"
+    before = standing(ledger)
+    assert imported(ledger, release, tmp_path / "a.cloak").charge is None
+    assert standing(ledger) == before
+    assert ledger.verify().findings == ()
+
+
+def test_an_answer_that_was_changed_after_all_had_answered_is_not_noted(tmp_path, ledger):
+    ward = Ward(tmp_path / "sites")
+    first, other, *_ = ward.sites
+    ward.sites[first] = ward_of(tmp_path, ledger, exchange=ward.exchange).sites[first]
+    ward.finish()
+    answers = [question_file(1, 1, answer_of(name)) for name in (first, other)]
+    ward.exchange.files[answers[1]] = ward.exchange.files[answers[0]]
+    # A new process, which has read no answer.
+    ward.sites[first] = ward_of(tmp_path, ledger, exchange=ward.exchange).sites[first]
+    with pytest.raises(CustodiansError, match=f"the answer of {other} was changed"):
+        ward.step(first)
+    assert [each.content["kind"] for each in ledger.entries()][-1] == "committed"

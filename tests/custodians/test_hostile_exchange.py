@@ -443,6 +443,13 @@ def test_plans_with_damaged_settings_are_refused(name, value):
         Plan.from_bytes(json.dumps(content).encode())
 
 
+@pytest.mark.parametrize("kind", [[], {}, None, 5])
+def test_plans_of_no_kind_are_refused(kind):
+    content = json.loads(plan_of().to_bytes()) | {"outputs": kind}
+    with pytest.raises(CustodiansError, match="the plan is damaged, or of another version"):
+        Plan.from_bytes(json.dumps(content).encode())
+
+
 def test_sites_that_some_disks_take_for_one_are_refused():
     with pytest.raises(CustodiansError, match="in capital letters alone"):
         plan_of(sites=("north", "North", "west"))

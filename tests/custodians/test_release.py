@@ -456,7 +456,8 @@ def test_a_site_with_invalid_cells_does_not_join(tmp_path):
     outputs = Y.copy()
     outputs[3] = np.nan
     site = site_at("east", rows_of(0, outputs=outputs), ward.exchange, tmp_path / "east")
-    with pytest.raises(ValueError, match="NaN"):
+    told = r"the private column y: y contains NaN.*, or say what empty .* \(--missing-output\)$"
+    with pytest.raises(CustodiansError, match=told):
         site.step()
     assert not [name for name in ward.exchange.files if name.startswith("sites/")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +13,20 @@ from quiet_noise import silence
 from small_plans import NAMES, site_at
 
 from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
-from cloakgp.custodians import Coordinator, CustodiansError, MemoryExchange, Plan, simulate
+from cloakgp.custodians import (
+    Coordinator,
+    CustodiansError,
+    MemoryExchange,
+    Plan,
+    WaitingError,
+    simulate,
+)
 from cloakgp.custodians.coordinator import release_of
 from cloakgp.custodians.files import question_file
 from cloakgp.custodians.request import Request
 from cloakgp.data import ArrayRows
+from cloakgp.ledger import Ledger
+from cloakgp.ledger.imports import import_releases
 from cloakgp.report.describe import describe
 
 N = 36
@@ -163,3 +173,27 @@ def test_a_plan_is_read_strictly():
     content = json.loads(plan_of().to_bytes())
     with pytest.raises(CustodiansError, match="damaged"):
         Plan.from_bytes(json.dumps({**content, "more_outputs": "score"}).encode())
+
+
+def test_an_import_does_not_count_again_what_a_custodian_has_counted(tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    ledger.open_account("patients", epsilon=5.0, delta=1e-5)
+    exchange = MemoryExchange()
+    coordinator = Coordinator(exchange, plan_of(stages=None, interval=False))
+    sites = [
+        site_at(
+            *(name, rows, exchange, tmp_path / name),
+            **({"ledger": ledger, "account": "patients"} if name == NAMES[0] else {}),
+        )
+        for name, rows in tables_of().items()
+    ]
+    for _ in range(3):
+        for site in sites:
+            site.step()
+        with suppress(WaitingError):
+            release = coordinator.collect()
+    sites[0].step()
+    release.save(tmp_path / "a.cloak")
+    account = ledger.account("patients")
+    [found] = import_releases(account, [tmp_path / "a.cloak"], reason="older than the ledger")
+    assert (found.charge, account.standing.charges) == (None, 1)

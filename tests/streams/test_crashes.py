@@ -21,6 +21,8 @@ from stream_tables import BOUNDS, month, months, stream
 
 from cloakgp import DPGPRegressor, Release
 from cloakgp.ledger import Ledger
+from cloakgp.ledger.accounts import Account
+from cloakgp.ledger.charges import LedgerCharge
 from cloakgp.ledger.database import Database
 from cloakgp.privacy import sampler
 from cloakgp.privacy.spending import digest_of
@@ -210,10 +212,9 @@ def test_kills_at_every_moment_with_a_ledger(tmp_path):
         assert standing.charges <= 2
         if period.stage == "lost":
             lost.append(name)
-        else:
-            assert standing.open == ()
-    # Every account ends with its one charge closed, but for one that died with its noise. What was
-    # noted and not reserved yet was not drawn, as the ledger knows.
+        assert standing.open == ()
+    # Every account ends with its one charge closed, that of a lost period as failed. What was noted
+    # and not reserved yet was not drawn, as the ledger knows.
     assert lost == [
         "after an entry",
         "before a draw",
@@ -293,6 +294,51 @@ def test_a_lost_period_is_told_and_counts(tmp_path):
     assert made.release.guarantee.pure_epsilon == pytest.approx(1.0)
     # Who is in both periods has spent both, though the release knows of one.
     assert made.spent == pytest.approx(2.0)
+
+
+def test_a_lost_period_gives_back_what_was_not_drawn_for_it(tmp_path):
+    """Of a fit in several stages: the ledger counts the draws, and says that they failed."""
+    Ledger.create(tmp_path / "people.db").open_account("all", epsilon=3.0, delta=0.0)
+    estimator = DPGPRegressor(bounds=BOUNDS, epsilon=1.0)
+
+    def make():
+        ledger = Ledger(tmp_path / "people.db")
+        source = months(1, rows=20)
+        how = {"people": "overlapping", "ledger": ledger, "account": "all"}
+        return stream(source, tmp_path / "s", horizon=1, estimator=estimator, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StreamFolder, "keep_answers", killed)
+        # Nothing is closed by who is no more.
+        patch.setattr(LedgerCharge, "close", killed)
+        with pytest.raises(KilledError):
+            make().advance()
+    ledger = Ledger(tmp_path / "people.db")
+    (before,) = ledger.standings()
+    assert before.spent.epsilon_at(0.0) == pytest.approx(1.0)
+    assert len(before.open) == 1
+    with pytest.MonkeyPatch.context() as patch:
+        # Killed when the charge is closed, and before the folder knows of it.
+        give_up = Account.give_up
+
+        def closed(this, key):
+            give_up(this, key)
+            raise KilledError
+
+        patch.setattr(Account, "give_up", closed)
+        with pytest.warns(StreamWarning, match="left out"), pytest.raises(KilledError):
+            make().advance()
+    with pytest.warns(StreamWarning, match="left out"):
+        make().advance()
+    made = make()
+    assert [each.stage for each in made.periods] == ["lost"]
+    (after,) = ledger.standings()
+    assert after.open == ()
+    # A first stage of several.
+    assert after.spent.epsilon_at(0.0) == pytest.approx(made.spent)
+    assert 0 < made.spent < 1
+    assert [each.content["kind"] for each in ledger.entries()][-2:] == ["drawing", "failed"]
+    assert ledger.verify().findings == ()
 
 
 def test_a_period_that_died_is_asked_again_with_its_answers(tmp_path):
@@ -561,3 +607,17 @@ def test_a_copy_does_not_take_the_release_of_other_rows_for_that_of_its_own(tmp_
             made.make().advance()
     assert made.make().spent == pytest.approx(1.0)
     assert made.make().periods[0].stage == "released"
+
+
+def test_files_that_a_killed_run_left_unfinished_are_removed(tmp_path):
+    """And others are not."""
+    made = stream(months(1), tmp_path, horizon=2)
+    made.advance()
+    names = ["stream.json", "period-0002.answers", "period-0002.persons", "period-0002.cloak"]
+    for name in (*names, "predictions.csv"):
+        (tmp_path / f".{name}.4711-0.partial").touch()
+    made = stream(months(2), tmp_path, horizon=2)
+    made.advance()
+    left = [path.name for path in tmp_path.glob(".*.partial")]
+    assert left == [".predictions.csv.4711-0.partial"]
+    assert [each.stage for each in made.periods] == ["released"] * 2

@@ -63,3 +63,48 @@ def test_periods_that_are_none_are_refused(settings, match):
     declared = usual | settings
     with pytest.raises(ValueError, match=match):
         Periods.declared(declared.pop("origin"), **declared)
+
+
+def leap_by_rows(periods, times, since, held):
+    """The whole periods between the clock and the latest time, one by one, without a row."""
+    length = periods.edges[-1] - periods.edges[-2]
+    latest, empty, after, number = max(times), [], 0, 0
+    while True:
+        inside = number < periods.horizon
+        start = (
+            periods.edges[number]
+            if inside
+            else periods.edges[-1] + length * (number - periods.horizon)
+        )
+        end = periods.edges[number + 1] if inside else start + length
+        if end > latest:
+            return tuple(empty), after
+        rows = any(start <= time < end for time in times) or number in held
+        if not rows and inside and (since is None or start >= since):
+            empty.append(number)
+        if not rows and not inside and (since is None or since < periods.edges[-1]):
+            after += 1
+        number += 1
+
+
+@given(
+    times=st.lists(st.integers(-20, 90), min_size=1, max_size=6),
+    since=st.none() | st.integers(-20, 90),
+    held=st.frozensets(st.integers(0, 3)),
+)
+def test_a_leap_is_over_whole_periods_without_a_row(times, since, held):
+    periods = Periods.declared(0.0, length=10.0, horizon=4)
+    found = periods.leap(np.array(times, dtype=float), since=since, held=held)
+    assert (found.empty, found.after) == leap_by_rows(periods, times, since, held)
+    allowed = 0 if max(times) >= 40 else 1
+    assert found.is_doubtful == (len(found.empty) + found.after > allowed)
+
+
+def test_of_many_periods_a_tenth_may_be_without_rows():
+    at = {
+        number: Periods.declared(0.0, length=1.0, horizon=number).leap(
+            np.array([0.5]), since=None, held=()
+        )
+        for number in (1, 12, 19, 20, 365)
+    }
+    assert [each.allowed for each in at.values()] == [1, 1, 1, 2, 36]

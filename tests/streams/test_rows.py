@@ -109,6 +109,7 @@ def test_digests_go_by_public_columns_alone():
 
 def test_rows_that_lack_an_input_are_left_out_where_the_schema_says_so():
     table = pd.DataFrame({"day": [1.0, 2.0, 3.0], "who": list("abc"), "age": [3.0, None, 5.0]})
+    table["pay"] = 1.0
     chunk = FrameChunk("a", table)
     schema = Schema(columns=(Number(name="age", missing="drop"),))
     columns = Columns.of(chunk, DECLARED, schema=schema)

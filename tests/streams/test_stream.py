@@ -516,9 +516,158 @@ def test_outputs_are_of_the_rows_that_were_looked_at_in_a_file(change, tmp_path)
 
 def test_the_clock_does_not_go_back_from_nought(tmp_path):
     late = [month(-1).assign(day=0.0), month(-1)]
-    made = stream(late, tmp_path, origin=-60)
+    made = stream(late, tmp_path, origin=-30)
     made.advance()
     assert made.state.clock == 0.0
+
+
+def mistyped(number, day, **settings):
+    """A month of which the last row has a wrong time."""
+    table = month(number, **settings)
+    table.loc[len(table) - 1, "day"] = day
+    return table
+
+
+@pytest.mark.parametrize("day", [9100.0, 1e15, 400.0])
+@pytest.mark.parametrize("in_files", [False, True])
+def test_one_wrong_time_closes_nothing(day, in_files, tmp_path):
+    tables, source = [month(0), mistyped(1, day), month(2)], tmp_path / "tables"
+    for number, table in enumerate(tables):
+        write(source, number, table)
+    made = stream(source if in_files else tables, tmp_path / "out", horizon=12)
+    with untouched(), pytest.raises(ValueError, match="whole periods") as failure:
+        made.advance()
+    said = str(failure.value)
+    assert ("01.csv" if in_files else "chunk 2") in said
+    assert "Nothing was drawn" in said
+    assert {each.stage for each in made.periods} == {"open"}
+    # It is corrected, or it is so.
+    write(source, 1, month(1))
+    if in_files:
+        assert [each.stage for each in made.advance()] == ["released"] * 2
+    else:
+        assert [each.stage for each in made.advance(now=65)] == ["released"] * 2
+        assert made.rows_after == 1
+
+
+def test_a_table_with_many_months_at_once_leaps_over_nothing(tmp_path):
+    made = stream([pd.concat(months(12))], tmp_path, horizon=12)
+    assert [each.stage for each in made.advance()] == ["released"] * 12
+
+
+def test_a_month_without_rows_is_passed_over_and_two_are_not(tmp_path):
+    one = stream([month(0), month(2)], tmp_path / "one", horizon=12)
+    assert [each.stage for each in one.advance()] == ["released", "empty"]
+    two = stream([month(0), month(3)], tmp_path / "two", horizon=12)
+    with untouched(), pytest.raises(ValueError, match=r"chunk 2: .* 2 whole periods"):
+        two.advance()
+    assert [each.stage for each in two.advance(now=90)] == ["released", "empty", "empty"]
+    # What was said so once need not be said again.
+    later = stream([month(0), month(3), month(4)], tmp_path / "two", horizon=12)
+    assert [each.stage for each in later.advance()] == ["released"]
+
+
+def test_a_tenth_of_all_periods_may_be_without_rows(tmp_path):
+    """Days of which some are holidays."""
+    days = {"length": 1, "horizon": 40}
+    tables = [month(day).assign(day=float(day)) for day in (0, 1, 6)]
+    made = stream(tables, tmp_path / "four", **days)
+    assert [each.stage for each in made.advance()] == ["released"] * 2 + ["empty"] * 4
+    tables[2]["day"] = 7.0
+    with untouched(), pytest.raises(ValueError, match="5 whole periods"):
+        stream(tables, tmp_path / "five", **days).advance()
+
+
+def test_the_last_period_is_closed_by_what_follows_it(tmp_path):
+    made = stream([*months(2), month(3)], tmp_path / "next")
+    assert [each.stage for each in made.advance()] == ["released"] * 3
+    for name, last in (("gap", [month(0), month(1), month(3)]), ("far", [*months(2), month(4)])):
+        made = stream(last, tmp_path / name)
+        with untouched(), pytest.raises(ValueError, match="a whole period of this stream, or aft"):
+            made.advance()
+        assert len(made.advance(now=90)) == 3
+
+
+def test_rows_of_other_chunks_are_no_gap(tmp_path):
+    """Where the clock was given, chunks may have later rows than it said."""
+    first = pd.concat([month(0), month(1), month(2), month(3)])
+    stream([first], tmp_path, horizon=12).advance(now=10)
+    made = stream([first, month(4)], tmp_path, horizon=12)
+    assert [each.stage for each in made.advance()] == ["released"] * 4
+
+
+def test_files_whose_names_are_in_another_order_than_their_times_are_refused(tmp_path):
+    source = tmp_path / "tables"
+    source.mkdir()
+    for number in (0, 1, 2, 10):
+        month(number).to_csv(source / f"m{number}.csv", index=False)
+    with untouched(), pytest.raises(ValueError, match=r"m10.csv: .*files by their names"):
+        stream(source, tmp_path / "out", horizon=12).advance()
+
+
+EMPTY_FILES = {"header": "day,age,who,pay\n", "no line end": "day,age,who,pay", "nothing": ""}
+
+
+@pytest.mark.parametrize("person", ["", "who"])
+@pytest.mark.parametrize("content", EMPTY_FILES.values(), ids=EMPTY_FILES.keys())
+def test_a_file_without_rows_is_a_table_without_rows(content, person, tmp_path):
+    source = tmp_path / "tables"
+    for number, table in enumerate(months(2)):
+        write(source, number, table)
+    # As the first, and between others.
+    for name in ("00 early.csv", "01 more.csv"):
+        (source / name).write_text(content)
+    (source / "0 first.csv").write_text(content)
+    made = stream(source, tmp_path / "out", person=person)
+    made.plan()
+    assert [(each.stage, each.rows) for each in made.advance()] == [("released", 6)] * 2
+    # Rows of a period that is open may come into it.
+    write(source, 3, month(3))
+    month(2).assign(who="others").to_csv(source / "01 more.csv", index=False)
+    with pytest.warns(StreamWarning, match="01 more.csv has changed"):
+        assert [each.stage for each in made.advance()] == ["released"]
+
+
+def test_tables_of_no_rows_begin_no_stream(tmp_path):
+    nothing = month(0).iloc[:0].astype(object)
+    made = stream([nothing], tmp_path)
+    assert made.advance() == ()
+    assert made.periods == ()
+    made = stream([nothing, *months(1), nothing], tmp_path)
+    assert [each.stage for each in made.advance()] == ["released"]
+
+
+WITHOUT = {
+    "no output": (lambda table: table.drop(columns="pay"), "no column pay"),
+    "two outputs": (lambda table: table.rename(columns={"who": "pay"}), "several columns"),
+    "two inputs": (lambda table: table.rename(columns={"who": "age"}), "several columns"),
+}
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize(("spoil", "match"), WITHOUT.values(), ids=WITHOUT.keys())
+def test_a_table_without_its_columns_is_refused_when_it_comes(spoil, match, in_files, tmp_path):
+    """And not a month later, when its period is asked."""
+    tables, source = [month(0), spoil(month(1))], tmp_path / "tables"
+    for number, table in enumerate(tables):
+        write(source, number, table)
+    made = stream(source if in_files else tables, tmp_path / "out")
+    with untouched(), pytest.raises(ValueError, match=match) as failure:
+        made.advance()
+    name = "01.csv" if in_files else "chunk 2"
+    assert str(failure.value).count(name) == 1
+
+
+@pytest.mark.parametrize("column", ["day", "age"])
+def test_a_cell_that_cannot_be_used_is_named_as_its_table_counts_rows(column, tmp_path):
+    spoiled = month(1).astype({column: object})
+    spoiled.loc[1, column] = "x"
+    write(tmp_path / "tables", 0, month(0))
+    write(tmp_path / "tables", 1, spoiled)
+    counted = {"frames": "row 1, counted from 0", "files": "row 2 below the header"}
+    for kind, source in (("frames", [month(0), spoiled]), ("files", tmp_path / "tables")):
+        with pytest.raises(ValueError, match=f"'{column}' is not a number in {counted[kind]}"):
+            stream(source, tmp_path / kind).advance()
 
 
 def test_the_clock_may_be_given(tmp_path):
@@ -702,7 +851,7 @@ def test_until_a_period_is_asked_another_declaration_replaces_it(tmp_path):
     # Nothing is replaced before it goes on.
     assert first.state == known
     assert other.periods == ()
-    (period,) = other.advance()
+    (period,) = other.advance(now=60)
     assert period.stage == "empty"
     assert other.state.id != known.id
     last = stream(months(1), tmp_path, estimator=model(epsilon=3.0))

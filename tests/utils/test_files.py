@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cloakgp.utils import files
-from cloakgp.utils.files import reserve_file, write_file
+from cloakgp.utils.files import remove_unfinished, reserve_file, write_file
 
 
 @pytest.fixture(params=["without a name", "with a name"])
@@ -424,3 +425,16 @@ def test_the_file_is_named_where_the_disk_is_full(tmp_path):
     with pytest.raises(OSError, match=r"predicted\.csv"):
         fill(tmp_path / "predicted.csv", OSError(errno.ENOSPC, "No space left on device"))
     assert names(tmp_path) == []
+
+
+def test_what_others_left_unfinished_is_removed_by_its_name(tmp_path):
+    kept = [
+        "people.csv",
+        ".people.csv.partial",
+        ".other.csv.1-0.partial",
+        ".people.csv.a-0.partial",
+    ]
+    for name in (*kept, ".people.csv.17-0.partial", ".people.csv.17-12.partial"):
+        (tmp_path / name).touch()
+    remove_unfinished(tmp_path, re.compile(r"people\.csv"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)

@@ -276,12 +276,17 @@ class Counting:
         if not self.ledger:
             return None
         from cloakgp.ledger import Ledger
+        from cloakgp.ledger.blocks import Named
 
-        ledger = Ledger(self.ledger)
+        ledger, named = Ledger(self.ledger), Named.by_environment()
+        # Of the block that this command was started in, or set for it.
+        about = {
+            "purpose": self.purpose,
+            "cohort": named.cohort,
+            "approved_by": named.approved_by,
+        }
         return (
-            ledger.account(self.account, purpose=self.purpose)
-            if self.account
-            else ledger.any_account(self.purpose)
+            ledger.account(self.account, **about) if self.account else ledger.any_account(**about)
         )
 
     def _tell_kept(self, kept: OpenedRelease, *, to: Path) -> None:

@@ -636,6 +636,9 @@ def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float, poll:
         if coordinator.done or roster is not None or time.monotonic() >= until:
             break
         time.sleep(poll)
+    if coordinator.done:
+        # All masks were opened meanwhile: the ledger notes the sums that the release holds.
+        made.step()
     if roster is not None:
         _say_roster(roster)
         _ask_to_compare("these are the keys of all", option="--agreed")

@@ -110,8 +110,11 @@ def set_limit(
     url: At = "",
 ) -> None:
     """Open an account, or change the limit of one."""
+    from cloakgp.ledger.texts import known_name
+
     found = _opened(url)
-    if name in {one.name for one in found.standings()}:
+    names = [one.name for one in found.standings()]
+    if known_name(name, names) in names:
         if unit:
             raise ValueError("whom an account protects is settled when it is opened: omit --unit")
         found.change_limit(name, epsilon=epsilon, delta=delta, reason=reason)

@@ -256,7 +256,11 @@ def _tell(made: Stream, settled: Sequence[PeriodRecord]) -> None:
         if each.stage == "released":
             say(f"Wrote {made.folder.path / each.release}: {told}.", style="green")
         elif each.stage == "empty":
-            say(f"Nothing asked of {told}: too few.")
+            if each.late and not each.rows:
+                told = f"period {each.number + 1}, {span}: {each.late:,} rows, all of them too late"
+                say(f"Nothing asked of {told}.")
+            else:
+                say(f"Nothing asked of {told}: too few.")
         else:
             say(f"Left out {told}: noise was drawn, and no release was made.", style="yellow")
     if late := sum(each.late for each in made.periods):

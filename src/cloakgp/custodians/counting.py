@@ -5,7 +5,8 @@ and the new question add up to no more. The rule by which they add up is settled
 draw: all questions of a plan have one kind of noise, and each kind has one rule
 (`cloakgp.privacy.filters`). Beside it a ledger may count, under a key of each question and its
 request: its charge is open from before the draw until the mask is opened, and then committed. A
-question that is void before that has told nothing, and will not: its charge is voided.
+question that is void before that has told nothing, and will not: its charge is voided. The sum of
+all answers, which the release holds, is noted with the charge when all masks are open.
 """
 
 from __future__ import annotations
@@ -207,6 +208,20 @@ def commit(
     )
     charge.drawn(digest_of(published))
     charge.close(failed=False)
+
+
+def note_sum(account: Account, total: NDArray[np.int64]) -> None:
+    """Note the digest of the sum of all answers to a question, which the release holds.
+
+    By it an import of the release knows that this account has counted it.
+
+    Parameters
+    ----------
+    account : Account
+        With the question's key.
+    total : array of int
+    """
+    account.note(str(account.key), digest_of(total))
 
 
 def void(ledger: Ledger, account: Account, *, reason: str) -> None:

@@ -426,7 +426,8 @@ class Plan:
             }
         )
         stated = (
-            plan.outputs in ESTIMATORS
+            isinstance(plan.outputs, str)
+            and plan.outputs in ESTIMATORS
             and isinstance(plan.settings, dict)
             and set(plan.settings) == set(STATED[plan.outputs])
         )

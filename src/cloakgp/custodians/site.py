@@ -44,6 +44,8 @@ from cloakgp.custodians.files import (
     opening_of,
     persons_of,
     question_file,
+    read_answer,
+    read_opening,
 )
 from cloakgp.custodians.journal import (
     KEY,
@@ -55,7 +57,7 @@ from cloakgp.custodians.journal import (
     numbers_of,
     question_key,
 )
-from cloakgp.custodians.masks import SiteKey
+from cloakgp.custodians.masks import SiteKey, open_sum
 from cloakgp.custodians.plan import (
     AGREED_DIGITS,
     Member,
@@ -68,6 +70,7 @@ from cloakgp.custodians.progress import latest_attempt
 from cloakgp.custodians.request import Request
 from cloakgp.fitting.passes import Rows
 from cloakgp.privacy.ask import ask_share, check_entries
+from cloakgp.privacy.entries import MISSING
 from cloakgp.privacy.filters import costs_of_release, filter_of
 from cloakgp.privacy.spending import Budget, Cost, counted_by, keeper_in_force
 from cloakgp.utils.arrays import Array
@@ -250,12 +253,15 @@ class Site:
         self._account = account
         self._read_inputs = read_inputs
         self._declared_public = tuple(declared_public)
+        # Digests of questions whose sums the ledger knows.
+        self._noted = set[str]()
 
     def step(self) -> tuple[str, ...]:
         """Do whatever comes next, and return what was done; nothing if others come next.
 
         It joins the plan; answers the question that is there; opens the mask of one that all have
-        answered. It may be called any number of times, from processes one after the other.
+        answered; and notes the sum in the ledger when all have opened theirs. It may be called any
+        number of times, from processes one after the other.
 
         Returns
         -------
@@ -322,6 +328,7 @@ class Site:
             if drawn is None or not drawn.opened:
                 # The next question comes after this one.
                 return
+            self._note_sum(request, members=attempt[1], digest=digest_of(content))
             number += 1
 
     @cached_property
@@ -459,11 +466,23 @@ class Site:
         self._check_public(plan)
         self._check_room(plan)
         # Before anybody hears of this site: later it would tell of a cell by not answering.
-        check_entries(plan.reading.rows(self._rows), plan.question)
+        self._check_entries(plan)
         self.folder.save(replace(journal, inputs=member.inputs))
         self._exchange.put(inputs_file(self.name), inputs_to_bytes(self._inputs))
         self._exchange.put(member_file(self.name), member.to_bytes())
         return True
+
+    def _check_entries(self, plan: Plan) -> None:
+        """Refuse private cells that are none, by the name of the column."""
+        try:
+            check_entries(plan.reading.rows(self._rows), plan.question)
+        except ValueError as error:
+            said = str(error)
+        else:
+            return
+        columns = f"the private {'columns' if plan.more_outputs else 'column'} "
+        option = ", or say what empty cells count as (--missing-output)" * said.startswith(MISSING)
+        raise CustodiansError(f"{columns}{', '.join(plan.output_names)}: {said}{option}")
 
     def _member(self, plan: Plan) -> Member:
         """Return this site as it joins the plan: by its own key and rows, whatever others wrote."""
@@ -699,6 +718,29 @@ class Site:
             budget=(request.epsilon, request.delta),
             unit="person" if self._rows.grouped else "row",
         )
+
+    def _note_sum(self, request: Request, *, members: Sequence[str], digest: str) -> None:
+        """Note in the ledger what the release holds of a question, once all masks are opened.
+
+        It is added up here: what the coordinator says is the sum could be the answers of another
+        release, which an import would then take for counted.
+        """
+        if self._ledger is None or digest in self._noted:
+            return
+        place = partial(self._get, request.attempt, request.number)
+        said, seeds, hidden = place(COMPLETE), {}, {}
+        for site in members:
+            answer, opening = place(answer_of(site)), place(opening_of(site))
+            if said is None or answer is None or opening is None:
+                return
+            if Complete.from_bytes(said).answers.get(site) != digest_of(answer):
+                raise CustodiansError(f"the answer of {site} was changed after all had answered")
+            hidden[site] = read_answer(answer, site=site, request=digest, count=request.numbers)
+            seeds[site] = read_opening(opening, site=site, request=digest)
+        key = question_key(request.attempt, request.number)
+        account = self._account_of(charge_name(key, digest))
+        counting.note_sum(account, open_sum(hidden, seeds))
+        self._noted.add(digest)
 
     def _void(self, charge: str, *, reason: str) -> None:
         """Void the charge of a question whose mask is never opened, if it is open."""

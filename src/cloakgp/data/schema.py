@@ -69,6 +69,10 @@ def checked_names(inputs: Sequence[str], *, output: str | None = None) -> tuple[
     return names
 
 
+class NoRowsError(ValueError):
+    """A table has no rows."""
+
+
 def check_file(path: Path) -> None:
     """Check that a file exists, is not empty, and has a suffix of a known format.
 
@@ -85,7 +89,7 @@ def check_file(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check its name and folder")
     if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty: it needs a line of column names, then rows")
+        raise NoRowsError(f"{path} is empty: it needs a line of column names, then rows")
 
 
 def check_header(path: Path, header: Sequence[str], *, names: Sequence[str], certain: bool) -> None:

@@ -20,7 +20,7 @@ from cloakgp.data.cells import as_numbers, as_person_ids, as_texts, check_cells
 from cloakgp.data.formats import TableFormat, format_of
 from cloakgp.data.formats.base import attempt, check_ids
 from cloakgp.data.raw import DROP, RawRows, RawTable
-from cloakgp.data.schema import check_file, checked_names
+from cloakgp.data.schema import NoRowsError, check_file, checked_names
 from cloakgp.privacy.person_ids import PersonIds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -530,7 +530,7 @@ def _read_columns(
             if most is not None and rows >= most:
                 break
     if not any(batch.num_rows for batch in batches):
-        raise ValueError(f"{path} has column names but no rows")
+        raise NoRowsError(f"{path} has column names but no rows")
     table = pa.Table.from_batches(batches).slice(0, most).rename_columns(list(names))
     # Some formats give all cells as text, numbers as well.
     return table.replace_schema_metadata({WHOLE_IDS: ""} if whole else None)

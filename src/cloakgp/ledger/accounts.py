@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
+from cloakgp.ledger.blocks import ACCOUNT, exported, refuse_several
 from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
 from cloakgp.ledger.database import Database, TableStore, Writing
@@ -25,6 +26,7 @@ from cloakgp.ledger.marks import (
     marked,
     recognised,
 )
+from cloakgp.ledger.texts import checked_name, checked_text, is_text, known_name
 from cloakgp.privacy.filters import (
     Amount,
     Costs,
@@ -34,7 +36,7 @@ from cloakgp.privacy.filters import (
     releases_left,
 )
 from cloakgp.privacy.fingerprints import fingerprint_column
-from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by, this_process
+from cloakgp.privacy.spending import Budget, Spender, counted_by
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.open import OpenedRelease, load
 from cloakgp.utils.extras import extra
@@ -48,9 +50,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-ACCOUNT, PURPOSE = "CLOAKGP_ACCOUNT", "CLOAKGP_PURPOSE"
-# The process whose block set the others; empty where a person did.
-BLOCK = "CLOAKGP_LEDGER_BLOCK"
+# Blocks of accounts that this code is within, the inner ones last: threads may share an account.
+_entered: ContextVar[tuple[ExitStack, ...]] = ContextVar("_entered", default=())
 
 
 class Publishable(Protocol):
@@ -233,7 +234,6 @@ class Account:
     cohort: str = ""
     inputs: ReadInputs = field(default_factory=dict, compare=False, repr=False)
     declared_public: tuple[str, ...] = ()
-    _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def standing(self) -> Standing:
@@ -245,7 +245,7 @@ class Account:
         block = ExitStack()
         block.enter_context(counted_by(self))
         block.enter_context(_exported(self))
-        self._blocks.append(block)
+        _entered.set((*_entered.get(), block))
         return self
 
     def __exit__(
@@ -254,7 +254,9 @@ class Account:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._blocks.pop().close()
+        *others, block = _entered.get()
+        _entered.set(tuple(others))
+        block.close()
 
     def directions(self) -> dict[str, str]:
         """Return what names the account to other processes, and holds no secret.
@@ -392,26 +394,35 @@ class Account:
             Its name.
         cohort : str
             A name for its people, if the caller says that none of them is in another cohort of the
-            account. Charges about one cohort and about another then do not add up: everybody pays
-            for those about their own, and about everybody (`cloakgp.privacy.cohorts`). The entry
-            has this word, and who gave it; no ledger can show that it is right.
+            account; it is composed (NFC), and stripped of blanks. Charges about one cohort and
+            about another then do not add up: everybody pays for those about their own, and about
+            everybody (`cloakgp.privacy.cohorts`). The entry has this word, and who gave it; no
+            ledger can show that it is right.
 
         Raises
         ------
         LedgerError
-            If it has no entries, or a public input (`with_inputs`) is a private column of the
+            If it is no column, or has no entries; if a name is not text that can be printed; or if
+            a public input (`with_inputs`) is a private column of the
             account.
         """
 
         def fingerprinted(key: bytes) -> str | None:
             return fingerprint_column(y, key=key)
 
+        checked_text(column, what="the name of a column")
+        checked_text(cohort, what="the name of a cohort", empty=True)
+        if not _is_column(y):
+            raise LedgerError("y must be a private column: a list, an array, or one of a table")
         # Inputs are read before the only writer begins.
         with self.database.reading() as connection:
             inputs = self._recognise_inputs(connection)
         inputs.check(self.name, declared=self.declared_public)
         with self.database.writing() as writing:
-            checked_account(self.name, writing.rows)
+            row = checked_account(self.name, writing.rows)
+            known = known_cohort(cohort, row)
+            if known and known not in projection.amounts_of(row):
+                known = checked_name(known, what="a cohort")
             mark = marked(fingerprinted, key=writing.key)
             if mark is None:
                 raise LedgerError("there are no outputs to attach")
@@ -422,11 +433,11 @@ class Account:
                 "attached",
                 # Of a cohort of other people, that they are not others is for auditors to see.
                 note={"elsewhere": elsewhere(found, account=self.name)}
-                | ({"columns": here} if cohort else {})
+                | ({"columns": here} if known else {})
                 | inputs.note(self.name),
                 account=self.name,
                 column=column,
-                **({"cohort": cohort} if cohort else {}),
+                **({"cohort": known} if known else {}),
                 **({"declared_public": list(self.declared_public)} if self.declared_public else {}),
                 **mark,
             )
@@ -492,6 +503,7 @@ class Account:
         if key is None and choices:
             raise LedgerError("choices are kept with a key: give one")
         if key is not None:
+            checked_text(key, what="a key", empty=True)
             known = self.find(key, choices=choices) if resume else None
             if known is not None and known.open:
                 resumed = known.number
@@ -579,9 +591,61 @@ class Account:
             kept=charge["release"] is not None,
         )
 
+    def note(self, key: str, digest: str) -> None:
+        """Note that answers follow from those of the charge that has a key: they count with it.
+
+        An import of a release that holds them counts them no second time. What is noted already is
+        not noted again, and nothing where no charge has the key, or nothing was drawn.
+
+        Parameters
+        ----------
+        key : str
+        digest : str
+            Of the answers, by `cloakgp.privacy.spending.digest_of`.
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        known = self.find(key)
+        if known is None or not known.drawn:
+            return
+        with self.database.writing() as writing:
+            if projection.charge_of_draw(digest, self.name, writing.rows) is None:
+                writing.append(
+                    projection.NOTED, charge=known.number, account=self.name, draws=[digest]
+                )
+
+    def give_up(self, key: str) -> None:
+        """Close the open charge that has a key, if noise was drawn for it: nothing more will be.
+
+        What was drawn counts, and the rest of its hold is given back. It is for a caller who knows
+        that its process died, or that no result will be made of it.
+
+        Parameters
+        ----------
+        key : str
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        known = self.find(key)
+        if known is None or not known.open:
+            return
+        with self.database.writing() as writing:
+            row = writing.rows.get("charges", known.number)
+            assert row is not None
+            # It is settled in the transaction that closes it.
+            if row["state"] == projection.OPEN and projection.drawn_of(row) != Amount():
+                writing.append(projection.FAILED, charge=known.number, account=self.name, draws=[])
+
     @contextmanager
     def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
         """Yield the charge of a key, if its choices are these or are not known."""
+        checked_text(key, what="a key", empty=True)
         if not self.name:
             raise LedgerError("a key belongs to an account: name the account")
         with self.database.reading() as connection:
@@ -633,17 +697,21 @@ def standing_of(name: str, connection: Connection) -> Standing:
     )
 
 
-def checked_account(name: str, rows: projection.RowStore) -> projection.Row:
+def checked_account(name: str, rows: TableStore) -> projection.Row:
     """Return the row of an account.
 
     Raises
     ------
     LedgerError
-        If there is none.
+        If there is none; or if the name stands for several that were open together.
     """
-    row = rows.get("accounts", name)
+    refuse_several(name)
+    row = rows.get("accounts", name) if is_text(name) else None
+    if row is None and is_text(name):
+        known = [each["name"] for each in rows.all("accounts")]
+        row = rows.get("accounts", known_name(name, known))
     if row is None:
-        raise LedgerError(f"there is no account {name!r}: cloakgp ledger limit opens one")
+        raise LedgerError(f"there is no account {name!r:.200}: cloakgp ledger limit opens one")
     return row
 
 
@@ -653,6 +721,27 @@ def keep(content: bytes, *, digest: str, writing: Writing) -> None:
     held = writing.connection.execute(table.select().where(table.c.digest == digest)).first()
     if held is None:
         writing.connection.execute(table.insert().values(digest=digest, content=content))
+
+
+def known_cohort(cohort: str, account: projection.Row) -> str:
+    """Return the cohort of an account that is meant by a name; the name itself if there is none.
+
+    Parameters
+    ----------
+    cohort : str
+        Empty for everybody.
+    account : row
+    """
+    cohorts = projection.amounts_of(account).keys() - {projection.EVERYBODY}
+    known = known_name(cohort, cohorts)
+    return known if known in cohorts else cohort
+
+
+def _is_column(y: object) -> bool:
+    """Return whether something has rows; a mapping has columns, and text is one value."""
+    if not hasattr(y, "__len__") or isinstance(y, str | bytes | Mapping):
+        return False
+    return bool(getattr(y, "ndim", 1))
 
 
 class _OneCharge:
@@ -677,23 +766,12 @@ def open_content(content: bytes) -> OpenedRelease:
         return load(path)
 
 
-@contextmanager
-def _exported(account: Account) -> Iterator[None]:
+def _exported(account: Account) -> AbstractContextManager[None]:
     """Have processes that are started within a block charge the account as well."""
-    url = account.database.url.render_as_string(hide_password=False)
-    values = {
-        ENVIRONMENT: url,
-        ACCOUNT: account.name,
-        PURPOSE: account.purpose,
-        BLOCK: this_process(),
-    }
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    return exported(
+        url=account.database.url.render_as_string(hide_password=False),
+        account=account.name,
+        purpose=account.purpose,
+        cohort=account.cohort,
+        approved_by=account.approved_by,
+    )

@@ -32,6 +32,8 @@ Noted = tuple[int, str] | str
 MOST_FINDINGS = 20
 # Seconds of difference between the clocks of machines.
 CLOCKS = 60.0
+# Columns of tables that hold sums.
+AMOUNTS = {"accounts": ("spent",), "charges": ("held", "drawn")}
 ROLLBACK = "the ledger was put back to before entry"
 
 
@@ -214,6 +216,18 @@ def _differences(made: projection.MemoryStore, kept: TableStore) -> Iterator[str
         for place in sorted(there.keys() | wanted.keys(), key=str):
             if there.get(place) != wanted.get(place):
                 yield f"{table}: {place} is not what the entries make it"
+    for table, columns in AMOUNTS.items():
+        for row in kept.all(table):
+            if not all(map(_is_amounts, (row[column] for column in columns))):
+                yield f"{table}: the sums of {row[projection.KEYED_BY[table]]} cannot be read"
+
+
+def _is_amounts(text: str) -> bool:
+    try:
+        projection.amounts_from(text, alone=projection.EVERYBODY)
+    except (ValueError, TypeError, AttributeError):
+        return False
+    return True
 
 
 def _kept(connection: Connection, followed: _Followed) -> Iterator[str]:

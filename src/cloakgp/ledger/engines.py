@@ -14,7 +14,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from cloakgp.ledger.blocks import refuse_several
 from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.texts import is_text
 from cloakgp.utils.extras import extra
 
 with extra("ledger"):
@@ -38,30 +40,46 @@ SQLITE_SETTINGS = (
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={int(1000 * PATIENCE)}",
 )
+NO_ADDRESS = "a ledger is a file, sqlite:///FILE or postgresql://HOST/NAME"
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 
-def parse_url(url: str) -> URL:
+def parse_url(url: object) -> URL:
     """Return the address of a ledger: the path of a file, ``sqlite:///…`` or ``postgresql://…``.
+
+    Parameters
+    ----------
+    url : str or os.PathLike
 
     Raises
     ------
     LedgerError
-        For anything else.
+        For anything else, and for what stands for several ledgers that were open together.
 
     Examples
     --------
     >>> parse_url("people.db").get_backend_name()
     'sqlite'
     """
+    address = os.fspath(url) if isinstance(url, str | os.PathLike) else url
+    if not isinstance(address, str):
+        raise LedgerError(f"{NO_ADDRESS}, got {type(url).__name__}")
+    refuse_several(address)
+    if not address.strip() or not is_text(address):
+        raise LedgerError(f"{NO_ADDRESS}: this one is no name of a file")
     try:
-        parsed = sa.make_url(url if "://" in url else f"sqlite:///{url}")
+        parsed = sa.make_url(address if "://" in address else f"sqlite:///{address}")
         name = parsed.get_backend_name()
-    except ArgumentError:
-        raise LedgerError("a ledger is a file, sqlite:///FILE or postgresql://HOST/NAME") from None
+    except (ArgumentError, ValueError):
+        raise LedgerError(NO_ADDRESS) from None
     if name not in DRIVERS or (name == "sqlite" and parsed.database in (None, "", ":memory:")):
-        raise LedgerError("a ledger is a file, sqlite:///FILE or postgresql://HOST/NAME")
-    return parsed.set(drivername=DRIVERS[name])
+        raise LedgerError(NO_ADDRESS)
+    parsed = parsed.set(drivername=DRIVERS[name])
+    try:
+        parsed.get_dialect()().create_connect_args(parsed)
+    except (ArgumentError, ValueError, TypeError):
+        raise LedgerError(f"{NO_ADDRESS}: an option after its ? is none") from None
+    return parsed
 
 
 def make_engine(url: URL) -> Engine:

@@ -15,6 +15,7 @@ from cloakgp.ledger.accounts import Account, checked_account
 from cloakgp.ledger.charges import check_unit
 from cloakgp.ledger.database import Writing
 from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.texts import checked_text
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING, Cohorts, People
 from cloakgp.privacy.composition import MixedGuarantee
@@ -71,7 +72,8 @@ def import_releases(
     Raises
     ------
     LedgerError
-        If a release is not private, or protects another unit than the account.
+        If a release is not private, or protects another unit than the account; or if there is no
+        reason.
     ReleaseFileError
         If a file is no release.
     ValueError
@@ -79,6 +81,7 @@ def import_releases(
     """
     if people not in (OVERLAPPING, DISJOINT):
         raise ValueError(f"people must be {OVERLAPPING} or {DISJOINT}, got {people!r}")
+    checked_text(reason, what="a reason")
     claimed = people == DISJOINT
     return [_import(account, Path(path), reason=reason, claimed=claimed) for path in paths]
 

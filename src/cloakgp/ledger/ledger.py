@@ -5,27 +5,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from cloakgp.ledger import audit, projection, schema
 from cloakgp.ledger.accounts import (
-    ACCOUNT,
-    BLOCK,
-    PURPOSE,
     Account,
     Standing,
     checked_account,
+    known_cohort,
     standing_of,
 )
+from cloakgp.ledger.blocks import ACCOUNT, Named
 from cloakgp.ledger.chain import GENESIS, Entry
 from cloakgp.ledger.database import Database, TableStore
 from cloakgp.ledger.engines import parse_url
 from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import Key, new_name
+from cloakgp.ledger.texts import checked_name, checked_text, is_text, known_name
 from cloakgp.privacy.filters import Amount, checked_limit
 from cloakgp.privacy.spending import ENVIRONMENT, Unit
 from cloakgp.utils.extras import extra
@@ -90,11 +92,12 @@ class Ledger:
     """
 
     def __init__(self, url: str | Path | None = None) -> None:
-        named = url or os.environ.get(ENVIRONMENT)
+        named = os.environ.get(ENVIRONMENT) if url is None or url == "" else url
         if not named:
             raise LedgerError(f"name a ledger, or set {ENVIRONMENT}")
-        self.database = Database(parse_url(str(named)))
-        self.database.prepare()
+        self.database = Database(parse_url(named))
+        with _told_plainly(self.database):
+            self.database.prepare()
         head = self.database.head()
         self.id: str = head["ledger"]
         self.database.keys.key(head["key_check"])
@@ -111,9 +114,16 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If there is one, or a key of one.
+            If there is one, or a key of one; or if no file can have that name, or be written.
         """
-        database = Database(parse_url(str(url)))
+        database = Database(parse_url(url))
+        with _told_plainly(database):
+            return cls._made(url, database)
+
+    @classmethod
+    def _made(cls, url: str | Path, database: Database) -> Ledger:
+        if database.is_file and Path(database.shown).is_dir():
+            raise LedgerError(f"{database.shown} is a folder: name a file")
         keys, anchor = database.keys, database.anchor
         if keys.path.exists() or anchor.path.exists():
             raise LedgerError(
@@ -165,21 +175,35 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If there is none of this name.
+            If there is none of this name, or a text cannot be printed.
         """
+        _check_words(purpose=purpose, approved_by=approved_by, cohort=cohort)
         with self.database.reading() as connection:
-            checked_account(name, TableStore(connection))
+            row = checked_account(name, TableStore(connection))
         return Account(
             database=self.database,
-            name=name,
+            name=row["name"],
+            purpose=purpose,
+            approved_by=approved_by,
+            cohort=known_cohort(cohort, row),
+        )
+
+    def any_account(self, purpose: str = "", *, approved_by: str = "", cohort: str = "") -> Account:
+        """Return the account to which a table is attached, to be opened by ``with``.
+
+        Parameters
+        ----------
+        purpose, approved_by, cohort : str
+            As for `account`.
+        """
+        _check_words(purpose=purpose, approved_by=approved_by, cohort=cohort)
+        return Account(
+            database=self.database,
+            name="",
             purpose=purpose,
             approved_by=approved_by,
             cohort=cohort,
         )
-
-    def any_account(self, purpose: str = "") -> Account:
-        """Return the account to which a table is attached, to be opened by ``with``."""
-        return Account(database=self.database, name="", purpose=purpose)
 
     def open_account(
         self, name: str, *, epsilon: float, delta: float, unit: Unit = "row"
@@ -189,7 +213,8 @@ class Ledger:
         Parameters
         ----------
         name : str
-            Of the people, not of a table: two tables about the same people share a population.
+            Of the people, not of a table: two tables about the same people share a population. It
+            is composed (NFC), and stripped of blanks: names that look alike are one.
         epsilon, delta : float
             The limit of all charges about them, for ever. δ may be 0, for noise that needs none.
         unit : str
@@ -204,10 +229,11 @@ class Ledger:
         limit = _limit(epsilon, delta)
         if unit not in UNITS:
             raise LedgerError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}")
-        if not isinstance(name, str) or not name.strip() or not name.isprintable():
-            raise LedgerError("an account needs a name that can be printed")
+        checked_name(name, what="an account")
         with self.database.writing() as writing:
-            if writing.rows.get("accounts", name) is not None:
+            names = [row["name"] for row in writing.rows.all("accounts")]
+            name = known_name(name, names)
+            if name in names:
                 raise LedgerError(f"there is an account {name!r} already")
             writing.append("account", account=name, unit=unit, epsilon=limit[0], delta=limit[1])
         return Account(database=self.database, name=name)
@@ -223,8 +249,10 @@ class Ledger:
         limit = _limit(epsilon, delta)
         _check_reason(reason)
         with self.database.writing() as writing:
-            checked_account(name, writing.rows)
-            writing.append("limit", account=name, epsilon=limit[0], delta=limit[1], reason=reason)
+            row = checked_account(name, writing.rows)
+            writing.append(
+                "limit", account=row["name"], epsilon=limit[0], delta=limit[1], reason=reason
+            )
 
     def void(self, charge: int, *, reason: str, although_drawn: bool = False) -> None:
         """Void a charge whose process died.
@@ -245,6 +273,12 @@ class Ledger:
             If it is closed, or noise may have been drawn and the caller does not confirm this.
         """
         _check_reason(reason)
+        if isinstance(charge, bool) or not isinstance(charge, Integral):
+            raise LedgerError("a charge is a whole number: cloakgp ledger log shows it")
+        # Databases count to 2^63.
+        if not 0 < charge < 2**63:
+            raise LedgerError(f"there is no charge {charge}")
+        charge = int(charge)
         with self.database.writing() as writing:
             row = writing.rows.get("charges", charge)
             if row is None:
@@ -473,14 +507,25 @@ class Ledger:
         return f"<Ledger {self.id[:8]} at {self.database.shown}>"
 
 
+@contextmanager
+def _told_plainly(database: Database) -> Iterator[None]:
+    """Say of what the system refuses where the ledger is, or would be."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise LedgerError(f"no ledger can be at {database.shown:.200}: {reason}") from None
+
+
 def account_of_environment(
     directions: Mapping[str, str] | None = None, *, process: str = ""
 ) -> Account:
     """Return the account that the environment names, or the one that was sent to this process.
 
     The environment names it by ``CLOAKGP_LEDGER`` and ``CLOAKGP_ACCOUNT``; without the second it is
-    the account to which the outputs are attached. `cloakgp.privacy.spending` calls this outside of
-    blocks.
+    the account to which the outputs are attached. ``CLOAKGP_COHORT``, ``CLOAKGP_PURPOSE`` and
+    ``CLOAKGP_APPROVED_BY`` say what its charges hold. `cloakgp.privacy.spending` calls this outside
+    of blocks.
 
     Parameters
     ----------
@@ -492,32 +537,27 @@ def account_of_environment(
     Raises
     ------
     LedgerError
-        If there is no such ledger; or if a person gave the environment another account than the
+        If there is no such ledger; if several accounts were open where this process was started;
+        or if a person gave the environment another account than the
         one that was sent. What blocks of the sending process left there is outdated, since workers
         are kept from one block to the next.
     """
-    url, account, purpose, block = (
-        os.environ.get(name, "") for name in (ENVIRONMENT, ACCOUNT, PURPOSE, BLOCK)
-    )
+    named = Named.by_environment()
     if directions is None:
-        return _named(url, account, purpose)
+        return _account_named(named)
     sent = directions["account"]
-    if url and block != process:
-        here = _ledger_at(url)
-        if here.id != directions["ledger"] or (account and account != sent):
+    if named.url and named.process != process:
+        here = _ledger_at(named.url)
+        if here.id != directions["ledger"] or (named.account and named.account != sent):
             raise LedgerError(
                 f"this was sent here to count for the account {sent!r} of the ledger "
                 f"{directions['ledger'][:8]}, and the environment of this process names "
-                f"{_in_words(account)} of {here.id[:8]}: nothing was drawn. Set {ENVIRONMENT} and "
-                f"{ACCOUNT} to the same for both, or for none of them"
+                f"{_in_words(named.account)} of {here.id[:8]}: nothing was drawn. Set "
+                f"{ENVIRONMENT} and {ACCOUNT} to the same for both, or for none of them"
             )
-    ledger = _ledger_sent(directions["ledger"], (url, directions["url"]))
-    if not sent:
-        return ledger.any_account(directions["purpose"])
-    return ledger.account(
-        sent,
-        **{name: directions[name] for name in ("purpose", "approved_by", "cohort")},
-    )
+    ledger = _ledger_sent(directions["ledger"], (named.url, directions["url"]))
+    about = {name: directions[name] for name in ("purpose", "approved_by", "cohort")}
+    return ledger.account(sent, **about) if sent else ledger.any_account(**about)
 
 
 def _in_words(account: str) -> str:
@@ -547,9 +587,14 @@ def _ledger_at(url: str) -> Ledger:
 
 
 @lru_cache(maxsize=8)
-def _named(url: str, account: str, purpose: str) -> Account:
-    ledger = _ledger_at(url)
-    return ledger.account(account, purpose=purpose) if account else ledger.any_account(purpose)
+def _account_named(named: Named) -> Account:
+    about = {
+        "purpose": named.purpose,
+        "cohort": named.cohort,
+        "approved_by": named.approved_by,
+    }
+    ledger = _ledger_at(named.url)
+    return ledger.account(named.account, **about) if named.account else ledger.any_account(**about)
 
 
 def _limit(epsilon: object, delta: object) -> tuple[float, float]:
@@ -557,8 +602,17 @@ def _limit(epsilon: object, delta: object) -> tuple[float, float]:
         return checked_limit(epsilon, delta)
     except ValueError as error:
         raise LedgerError(str(error)) from None
+    except OverflowError:
+        raise LedgerError("a limit is a pair of numbers: this one is too large") from None
 
 
 def _check_reason(reason: str) -> None:
-    if not reason.strip():
-        raise LedgerError("give a reason: it stands in the ledger")
+    if not is_text(reason) or not reason.strip():
+        raise LedgerError("give a reason, as text that can be printed: it stands in the ledger")
+
+
+def _check_words(*, purpose: str, approved_by: str, cohort: str) -> None:
+    """Refuse what no entry could hold, before anything is drawn for it."""
+    checked_text(purpose, what="a purpose", empty=True)
+    checked_text(approved_by, what="the name of an approver", empty=True)
+    checked_text(cohort, what="the name of a cohort", empty=True)

@@ -7,6 +7,7 @@ it reads and writes the rows of a `RowStore`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Protocol
@@ -33,9 +34,13 @@ OPEN, COMMITTED, FAILED, REFUNDED, VOIDED, IMPORTED = (
 )
 # States of an older copy; and entries about keys and names, which change no row here.
 RECOVERING, RECOVERED, ROTATED, ERASED = "recovering", "recovered", "rotated", "erased"
+# Answers that follow from those of a charge, by their digests.
+NOTED = "noted"
 # Cohorts: of an account the rows of people who are in one alone, beside charges about everybody; of
 # one charge, of its rows, by number.
 EVERYBODY, FIRST = "", "0"
+# Names of cohorts in amounts: earlier versions took numbers for names, and wrote them bare.
+_QUOTED_OR_BARE = re.compile(r'("(?:[^"\\]|\\.)*")|([^\s"{}\[\],:]+)(?=: \[)')
 # In these states, the key of a charge is free again.
 NOTHING_DRAWN = (REFUNDED, VOIDED)
 
@@ -153,12 +158,20 @@ def amounts_from(text: str, *, alone: str) -> dict[str, Amount]:
     >>> amounts_from(amounts_text({"0": Amount(pure=7), "1": Amount(pure=9)}), alone="0")["1"].pure
     9
     """
-    parts = json.loads(text)
+    try:
+        parts = json.loads(text)
+    except json.JSONDecodeError:
+        parts = json.loads(_QUOTED_OR_BARE.sub(_quote_name, text))
     cohorts = {alone: parts} if isinstance(parts, list) else parts
     return {
         name: Amount.from_parts([int(part, 16) for part in amount])
         for name, amount in cohorts.items()
     }
+
+
+def _quote_name(found: re.Match[str]) -> str:
+    quoted, bare = found.groups()
+    return quoted or json.dumps(bare)
 
 
 def amounts_text(amounts: Mapping[str, Amount]) -> str:
@@ -236,7 +249,8 @@ def project(content: Mapping[str, Any], rows: RowStore) -> None:
         rows.put("accounts", {**_account(content["account"], rows), **_limit(content)})
     elif kind == "attached":
         _account(content["account"], rows)
-        row = {"name": content["column"], "account": content["account"]}
+        # Earlier versions took a number for a name, and the database kept its text.
+        row = {"name": str(content["column"]), "account": content["account"]}
         if content.get("cohort"):
             _add_cohort(content["account"], content["cohort"], rows)
         rows.put("columns", {name: content[name] for name in ("mark", "salt", "key")} | row)
@@ -246,7 +260,7 @@ def project(content: Mapping[str, Any], rows: RowStore) -> None:
         _reconcile(content, rows)
     elif kind in {"reserved", IMPORTED}:
         _open(content, rows)
-    elif kind in {"drawing", COMMITTED, FAILED, REFUNDED, VOIDED, "published"}:
+    elif kind in {"drawing", COMMITTED, FAILED, REFUNDED, VOIDED, NOTED, "published"}:
         _follow(content, rows)
     elif kind not in {"ledger", ROTATED, ERASED}:
         raise ValueError(f"unknown kind of entry {kind!r}")
@@ -284,6 +298,9 @@ def _follow(content: Mapping[str, Any], rows: RowStore) -> None:
     before = counted(charge)
     if kind == "published":
         charge["release"] = content["release"]
+    elif kind == NOTED:
+        if charge["state"] in NOTHING_DRAWN:
+            raise ValueError(f"nothing was drawn for charge {number}")
     elif charge["state"] != OPEN:
         raise ValueError(f"charge {number} is {charge['state']}")
     elif kind == "drawing":

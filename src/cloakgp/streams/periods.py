@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -18,6 +19,34 @@ CALENDAR: tuple[Calendar, ...] = get_args(Calendar)
 # Days of every month.
 SHORTEST_MONTH = 28
 MOST_PERIODS = 100_000
+
+
+# A chunk may pass over so many of all periods without a row, and over one.
+SKIPPED = 10
+
+
+@dataclass(frozen=True)
+class Leap:
+    """What the clock passes over, of which no row has come.
+
+    Attributes
+    ----------
+    empty : tuple of int
+        Whole periods.
+    after : int
+        How many more there would be after the last one, as long as that.
+    allowed : int
+        How many rows may pass over by themselves.
+    """
+
+    empty: tuple[int, ...]
+    after: int
+    allowed: int
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a wrong time may be the cause."""
+        return len(self.empty) + self.after > self.allowed
 
 
 @dataclass(frozen=True)
@@ -114,6 +143,48 @@ class Periods:
         """Return how many periods have closed at a time."""
         ends = np.asarray(self.edges[1:]) + self.lateness
         return int(np.searchsorted(ends, clock, side="right"))
+
+    def leap(self, times: Array, *, since: float | None, held: Collection[int]) -> Leap:
+        """Return what lies between the clock and the latest of some times without a row.
+
+        One wrong time may close all periods for ever. So a chunk passes over a tenth of them at
+        most, or one, without a row in these; and over none to where the last one has ended.
+
+        Parameters
+        ----------
+        times : array of shape (n,)
+            Of a chunk, one at least.
+        since : float or None
+            The clock before; None before the first chunk.
+        held : collection of int
+            Periods that have rows in other chunks.
+
+        Examples
+        --------
+        >>> periods = Periods.declared(0.0, length=30.0, horizon=12)
+        >>> periods.leap(np.array([5.0, 95.0]), since=None, held=()).empty
+        (1, 2)
+        >>> periods.leap(np.array([5.0, 9100.0]), since=None, held=()).after
+        291
+        >>> periods.leap(np.array([70.0]), since=5.0, held=()).is_doubtful
+        False
+        """
+        ends, latest = np.asarray(self.edges), float(times.max())
+        begun = -np.inf if since is None else since
+        rows = set(self.place(times).tolist()) | set(held)
+        empty = tuple(
+            number
+            for number in range(self.horizon)
+            if number not in rows and begun <= ends[number] and ends[number + 1] <= latest
+        )
+        allowed = 0 if latest >= ends[-1] else max(1, self.horizon // SKIPPED)
+        # After the last one as many of its length follow as there is room for.
+        beyond = np.floor((times[times >= ends[-1]] - ends[-1]) / (ends[-1] - ends[-2]))
+        passed = beyond[beyond < beyond.max(initial=0.0)]
+        after = int(beyond.max(initial=0.0)) - len(np.unique(passed))
+        # Where the clock was there before, nothing is passed over by this.
+        after = after if begun < ends[-1] else 0
+        return Leap(empty=empty, after=after, allowed=allowed)
 
 
 def days_of(moment: dt.datetime) -> float:

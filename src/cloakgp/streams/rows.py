@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns import Date, Number, Schema, infer_schema, schema_from_text, schema_to_text
-from cloakgp.columns.problems import FROM_ZERO
+from cloakgp.columns.problems import BELOW_HEADER, FROM_ZERO
 from cloakgp.data.schema import checked_names
 from cloakgp.privacy.person_ids import one_kind
 from cloakgp.streams.declaration import Declaration
 from cloakgp.streams.periods import Periods
-from cloakgp.streams.sources import Chunk, PrivateColumn
+from cloakgp.streams.sources import Chunk, PrivateColumn, TableChunk
 from cloakgp.streams.state import ChunkRecord
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -206,12 +207,13 @@ def look_at(
         If a column is missing, or a cell is not what the schema says. It names the chunk.
     """
     names = list(dict.fromkeys([*columns.inputs.sources, declaration.time]))
-    try:
+    row = BELOW_HEADER if isinstance(chunk, TableChunk) else FROM_ZERO
+    with _named(chunk):
         read = chunk.read(names, person=declaration.person, private=private)
-        times = columns.times.encode(read.frame).X[:, 0]
-        encoded = columns.inputs.encode(read.frame, row=FROM_ZERO)
-    except ValueError as error:
-        raise ValueError(f"{chunk.name}: {error}") from None
+        if not len(read.frame):
+            return _nothing(read.frame, columns, declaration)
+        times = columns.times.encode(read.frame, row=row).X[:, 0]
+        encoded = columns.inputs.encode(read.frame, row=row)
     if read.persons is not None and not all(read.persons):
         raise ValueError(f"{chunk.name}: a person is missing in {declaration.person}")
     if any(len(each) != len(times) for each in (read.persons, read.private) if each is not None):
@@ -225,6 +227,54 @@ def look_at(
         ids="" if read.persons is None else read.persons.kind,
         zoned=_zoned(read.frame[declaration.time]),
         private=None if read.private is None else read.private[rows],
+    )
+
+
+def check_columns(chunk: Chunk, declaration: Declaration) -> None:
+    """Refuse a chunk that lacks the private column, or has it twice, before its period is asked.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        One that cannot be looked into without reading it is taken.
+    declaration : Declaration
+
+    Raises
+    ------
+    ValueError
+    """
+    check = getattr(chunk, "check_columns", None)
+    if check is not None:
+        names = (declaration.time, declaration.person, declaration.output)
+        with _named(chunk):
+            check([each for each in names if each])
+
+
+def has_rows(chunk: Chunk, declaration: Declaration) -> bool:
+    """Return whether a chunk has rows; of one that has none, no columns can be inferred."""
+    with _named(chunk):
+        return len(chunk.read([declaration.time]).frame) > 0
+
+
+@contextmanager
+def _named(chunk: Chunk) -> Iterator[None]:
+    """Have errors name a chunk, once."""
+    try:
+        yield
+    except ValueError as error:
+        said = str(error)
+        # Of files, by their path.
+        is_named = said.startswith(chunk.name) or f"/{chunk.name}" in said
+        raise ValueError(said if is_named else f"{chunk.name}: {said}") from None
+
+
+def _nothing(frame: pd.DataFrame, columns: Columns, declaration: Declaration) -> Looked:
+    return Looked(
+        frame=frame[list(columns.inputs.sources)],
+        X=np.empty((0, len(columns.inputs.names))),
+        times=np.empty(0),
+        persons=[] if declaration.person else None,
+        private=None,
     )
 
 

@@ -7,6 +7,7 @@ held of a chunk is read again when its period is asked: no copy of a private val
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.data.schema import ADDRESSES, DATABASES
+from cloakgp.data.schema import ADDRESSES, DATABASES, NoRowsError
 from cloakgp.privacy.entries import as_entries, is_missing, read_entry
 from cloakgp.privacy.person_ids import PersonIds
 from cloakgp.privacy.questions.classes import ClassLabel
@@ -137,6 +138,14 @@ class TableChunk:
         """The time of the last change; the size would tell how long private cells are."""
         return str(self.path.stat().st_mtime_ns)
 
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Check that columns are there, each once."""
+        from cloakgp.data.formats import format_of
+
+        # A file of no bytes has no columns, and no rows that would lack them.
+        with suppress(NoRowsError):
+            (self._format or format_of(self.path)).check(self.path, names=names)
+
     def read(
         self, names: Sequence[str], *, person: str = "", private: PrivateColumn | None = None
     ) -> ChunkRows:
@@ -144,9 +153,27 @@ class TableChunk:
         with extra("tables"):
             import pandas as pd
         from cloakgp.data.files import describe_change, file_state
-        from cloakgp.data.tables import read_people, read_public_rows
 
         before = file_state(self.path)
+        try:
+            found = self._read(names, person=person, private=private)
+        except NoRowsError:
+            nobody = PersonIds([]) if person else None
+            gone = None if private is None else np.array([])
+            found = ChunkRows(frame=pd.DataFrame(columns=list(names)), persons=nobody, private=gone)
+        # A file that is written while it is read is old in one part and new in another. An answer
+        # of a database is of one moment.
+        if self._format is None and file_state(self.path) != before:
+            raise ValueError(describe_change(self.path))
+        return found
+
+    def _read(
+        self, names: Sequence[str], *, person: str, private: PrivateColumn | None
+    ) -> ChunkRows:
+        with extra("tables"):
+            import pandas as pd
+        from cloakgp.data.tables import read_people, read_public_rows
+
         held = None
         if private is None:
             columns, persons = read_public_rows(
@@ -163,10 +190,6 @@ class TableChunk:
             )
             columns, persons = people.columns, people.groups
             held = _as_declared(people.private, private)
-        # A file that is written while it is read is old in one part and new in another. An answer
-        # of a database is of one moment.
-        if self._format is None and file_state(self.path) != before:
-            raise ValueError(describe_change(self.path))
         frame = pd.DataFrame(columns.frame(numeric=False))
         return ChunkRows(frame=frame[list(names)], persons=persons, private=held)
 
@@ -193,15 +216,22 @@ class FrameChunk:
     def __reduce__(self) -> NoReturn:
         raise TypeError("chunks hold private outputs, and are not pickled")
 
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Check that columns are there, each once."""
+        there = list(self._frame.columns)
+        if missing := [name for name in names if name not in there]:
+            raise ValueError(f"{self.name} has no column {', '.join(missing)}")
+        if repeated := [name for name in names if there.count(name) > 1]:
+            raise ValueError(f"{self.name} has several columns called {repeated[0]!r}: rename them")
+
     def read(
         self, names: Sequence[str], *, person: str = "", private: PrivateColumn | None = None
     ) -> ChunkRows:
         """Return columns of the table."""
         frame = self._frame
-        wanted = [*names, *([person] if person else []), *([private.name] if private else [])]
-        missing = [name for name in wanted if name not in frame.columns]
-        if missing:
-            raise ValueError(f"{self.name} has no column {', '.join(missing)}")
+        self.check_columns(
+            [*names, *([person] if person else []), *([private.name] if private else [])]
+        )
         return ChunkRows(
             frame=frame[list(names)].reset_index(drop=True),
             persons=PersonIds.of(frame[person].tolist(), rows=len(frame)) if person else None,

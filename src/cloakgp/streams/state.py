@@ -9,6 +9,7 @@ digest of their public columns.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +23,7 @@ from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import Cost
 from cloakgp.streams.declaration import Declaration
 from cloakgp.streams.marks import new_token
-from cloakgp.utils.files import PERSONAL, reserve_file
+from cloakgp.utils.files import PERSONAL, remove_unfinished, reserve_file
 from cloakgp.utils.locks import locked_folder
 
 VERSION = 3
@@ -327,11 +328,17 @@ class StreamFolder:
                 raise StreamStateError(
                     f"another process goes on with the stream in {self.path}"
                 ) from None
+            # Nobody else writes these files, so that whoever began them is no more.
+            remove_unfinished(self.path, OWN_FILES)
             yield
 
     def _write(self, name: str, content: bytes, *, overwrite: bool) -> None:
         with reserve_file(self.path / name, overwrite=overwrite, mode=PERSONAL) as target:
             target.write(content)
+
+
+# The names of files that a stream writes.
+OWN_FILES = re.compile(r"stream\.json|period-\d{4,}\.(cloak|answers|persons)")
 
 
 def release_name(number: int) -> str:

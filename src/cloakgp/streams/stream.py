@@ -64,8 +64,10 @@ from cloakgp.streams.rows import (
     Columns,
     Looked,
     PeriodRows,
+    check_columns,
     collect,
     declared_inputs,
+    has_rows,
     has_zone,
     look_at,
     record_of,
@@ -320,7 +322,10 @@ class Stream:
         when : float
             In units of the time.
         """
-        state = self.state
+        return self._described(self.state, when)
+
+    @staticmethod
+    def _described(state: StreamState, when: float) -> str:
         if not state.times or not Columns.from_texts(state.schema, state.times).dated:
             return f"{when:g}"
         moment = moment_of(when)
@@ -334,7 +339,10 @@ class Stream:
         ----------
         now : str or number, optional
             The time of the clock, written as in the tables. If not given, it is the latest time in
-            the chunks so far; a period then closes before the chunk that follows.
+            the chunks so far; a period then closes before the chunk that follows. A chunk whose
+            latest time passes over more than one whole period without a row (of more than twenty
+            periods, more than a tenth of them), or over one to beyond the last period, is refused
+            without it: one wrong time would close them for good.
 
         Returns
         -------
@@ -344,9 +352,9 @@ class Stream:
         Raises
         ------
         ValueError
-            If the horizon is exhausted, the clock went back, a chunk does not fit or has changed
-            since its rows were asked, or a person is in two periods of disjoint people. Nothing is
-            drawn then. No message quotes an output.
+            If the horizon is exhausted, the clock went back, or would leap, a chunk does not fit or
+            has changed since its rows were asked, or a person is in two periods of disjoint people.
+            Nothing is drawn then. No message quotes an output.
         """
         if self._ledger is None and keeper_in_force() is not None:
             raise SpendingError(
@@ -412,6 +420,8 @@ class Stream:
         number = self.declaration.horizon
         for chunk in self.source.chunks():
             if columns is None:
+                if not has_rows(chunk, self.declaration):
+                    continue
                 columns = Columns.of(chunk, self.declaration, schema=self._schema)
                 periods = self._declared_periods(columns)
             found = look_at(chunk, columns, self.declaration)
@@ -501,12 +511,15 @@ class Stream:
         """Read new chunks, and close periods."""
         for chunk in self.source.chunks():
             if not state.edges:
+                if not has_rows(chunk, self.declaration):
+                    continue
                 state = self._begin(state, chunk)
             columns = Columns.from_texts(state.schema, state.times)
             periods = Periods(state.edges, self.declaration.lateness)
             known, version = state.chunk(chunk.name), chunk.version
             if known is not None and self._stands(known, version):
                 continue
+            check_columns(chunk, self.declaration)
             looked = look_at(chunk, columns, self.declaration)
             self._tell_of_zones(looked)
             looked = replace(looked, ids=self._checked_ids(state, chunk.name, looked))
@@ -529,6 +542,7 @@ class Stream:
             if now is None and len(looked.times):
                 latest = float(looked.times.max())
                 clock = latest if state.clock is None else max(latest, state.clock)
+                self._check_leap(state, chunk.name, looked, periods)
                 state = self._at(state, clock, periods)
             self.folder.save(state)
         if now is not None and state.edges:
@@ -542,6 +556,28 @@ class Stream:
             state = self._at(state, clock, Periods(state.edges, self.declaration.lateness))
             self.folder.save(state)
         return state
+
+    def _check_leap(self, state: StreamState, name: str, looked: Looked, periods: Periods) -> None:
+        """Refuse times of a chunk that pass over more periods without a row than they may.
+
+        Raises
+        ------
+        ValueError
+        """
+        others = [each for each in state.chunks if each.name != name]
+        held = {place for each in others for place in range(each.first, each.last + 1)}
+        found = periods.leap(looked.times, since=state.clock, held=held)
+        if not found.is_doubtful:
+            return
+        latest = self._described(state, float(looked.times.max()))
+        gap = len(found.empty) + found.after
+        many = "a whole period" if gap == 1 else f"{gap:,} whole periods"
+        raise ValueError(
+            f"{name}: its latest time is {latest}, and before it {many} of this stream, or after "
+            "its last one, would pass without a row, and be closed for good. If that is so, give "
+            "the time of the clock (--now, now=); if not, correct the time, or have the tables "
+            "come in the order of their times, files by their names. Nothing was drawn"
+        )
 
     def _tell_of_zones(self, looked: Looked) -> None:
         """Say, once, in which time periods are, where times have a zone and the origin has none."""
@@ -713,14 +749,23 @@ class Stream:
             found = found.with_period(number, drawn=charge.amount.costs)
         return self._keep(found, number, made.to_bytes())
 
-    def _lose(self, state: StreamState, number: int, *, because: str) -> StreamState:
-        """Leave out a period for which noise was drawn."""
+    def _lose(
+        self, state: StreamState, number: int, *, because: str, elsewhere: bool = False
+    ) -> StreamState:
+        """Leave out a period for which noise was drawn.
+
+        Its charge is closed, as nothing more is drawn for it; but for one of another copy of this
+        folder (``elsewhere``), whose process may be running.
+        """
         warnings.warn(
             f"period {number + 1} is left out, and its budget is spent: noise was drawn for it by "
             f"a process that died, and {because}",
             StreamWarning,
             stacklevel=6,
         )
+        # Before it is noted here: whoever is killed in between loses the period once more.
+        if self._ledger is not None and not elsewhere:
+            self._account_of(number).give_up(_key(state, number))
         state = state.with_period(number, stage="lost")
         self.folder.save(state)
         self.folder.drop_answers(number)
@@ -1001,7 +1046,10 @@ class Stream:
         if charge.kept:
             return self._keep_kept(state, number)
         return self._lose(
-            state, number, because="this folder is a copy that knows no answers of it"
+            state,
+            number,
+            because="this folder is a copy that knows no answers of it",
+            elsewhere=True,
         )
 
     def _keep_kept(self, state: StreamState, number: int) -> StreamState:
@@ -1041,7 +1089,9 @@ class Stream:
                 return self._keep_kept(state, number)
             if charge.draws > noted:
                 state = state.with_period(number, drawn=charge.amount.costs)
-                return self._lose(state, number, because="another copy of this folder drew more")
+                return self._lose(
+                    state, number, because="another copy of this folder drew more", elsewhere=True
+                )
             if charge.open and charge.draws == answers == noted - 1:
                 # The last was noted, and not reserved: it was not drawn.
                 noted = answers

@@ -11,6 +11,7 @@ import errno
 import io
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from typing import BinaryIO
 UNSUPPORTED = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 # Names may have 255 bytes; what is shown of one in the name of its unfinished file is shorter.
 SHOWN_CHARACTERS = 50
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.\d+-\d+\.partial")
 PUBLIC, PERSONAL = 0o666, 0o600
 # Bytes that are held before they are written, where a file is written bit by bit.
 BUFFER = 2**18
@@ -332,6 +334,32 @@ def write_file(path: str | Path, content: bytes | memoryview, *, overwrite: bool
     """
     with reserve_file(path, overwrite=overwrite) as target:
         target.write(content)
+
+
+def remove_unfinished(folder: Path, names: re.Pattern[str]) -> None:
+    """Remove files that processes left unfinished when they were killed.
+
+    For a caller who knows that nobody else writes files of these names now.
+
+    Parameters
+    ----------
+    folder : Path
+    names : re.Pattern
+        Of the whole name that a file was to have, of 50 characters at most.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in (".a.txt.12-0.partial", ".b.txt.12-0.partial"):
+    ...         _ = (Path(folder) / name).write_text("4")
+    ...     remove_unfinished(Path(folder), re.compile("a[.]txt"))
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['.b.txt.12-0.partial']
+    """
+    for path in folder.glob(".*.partial"):
+        found = _UNFINISHED.fullmatch(path.name)
+        if found is not None and names.fullmatch(found["name"]):
+            path.unlink(missing_ok=True)
 
 
 def _check_target(target: Path, *, overwrite: bool, inputs: Sequence[Path]) -> None:

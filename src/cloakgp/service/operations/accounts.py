@@ -6,6 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloakgp.ledger import LedgerError
+from cloakgp.ledger.texts import known_name
 from cloakgp.service.access import Actor, operation
 from cloakgp.service.budgets import (
     charges_of_account,
@@ -63,27 +64,29 @@ def open_account(work: Work, new: NewAccount) -> AccountView:
     ForbiddenError
         If the actor is an analyst.
     """
+    standings = {each.name: each for each in work.ledger.standings()}
+    name = known_name(new.name, standings)
     with work.database.reading() as session:
         check_apart(session, work.actor.id)
-        if session.get(Rules, new.name) is not None:
+        if session.get(Rules, name) is not None:
             raise ConflictError("there is an account of that name")
-    in_ledger = {each.name: each for each in work.ledger.standings()}.get(new.name)
+    in_ledger = standings.get(name)
     if in_ledger is None:
         try:
             with work.acting():
                 work.ledger.open_account(
-                    new.name, epsilon=new.limit.epsilon, delta=new.limit.delta, unit=new.unit
+                    name, epsilon=new.limit.epsilon, delta=new.limit.delta, unit=new.unit
                 )
         except LedgerError as error:
             raise InvalidError(str(error)) from None
     elif (in_ledger.unit, in_ledger.limit) != (new.unit, new.limit.pair):
         raise ConflictError("the ledger has this account with another unit or limit")
     with work.database.writing() as session:
-        rules = Rules(account=new.name)
+        rules = Rules(account=name)
         set_rules(rules, NewRules(approval=new.approval, share=new.share))
         session.add(rules)
         session.flush()
-        note_event(session, who=work.actor, what="account opened", about=new.name)
+        note_event(session, who=work.actor, what="account opened", about=name)
         return _view(session, rules, work.actor)
 
 

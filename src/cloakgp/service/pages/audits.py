@@ -28,6 +28,7 @@ SENTENCES = {
     "voided": "Charge {charge} was given back by hand.",
     "imported": "An earlier release was counted for {account}.",
     "published": "The release of charge {charge} was published.",
+    "noted": "Answers that follow from those of charge {charge} were noted.",
     "recovering": "An older copy of the ledger was put back.",
     "recovered": "All charges missing in the older copy are counted.",
     "rotated": "Another key signs from now on.",
