@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +71,39 @@ def test_several_private_columns():
     done("combine", "both.cloak", "again.cloak", "-o", "all.cloak")
     together = MultiOutputRelease.load("all.cloak").entries.measurements
     assert len(together) == 2 * len(release.entries.measurements)
+
+
+@pytest.fixture
+def shuffled(folder):
+    """A query of a database that gives the same rows in another order whenever it is asked."""
+    rng = np.random.default_rng(2)
+    age = rng.uniform(20, 80, 60).round(2)
+    people = [f"p{number // 3}" for number in range(60)]
+    frame = pd.DataFrame({"id": people, "age": age, "pay": 10 * age, "rent": age})
+    with closing(sqlite3.connect(folder / "people.db")) as database:
+        frame.to_sql("people", database, index=False)
+    return "people.db", "--sql", "SELECT * FROM people ORDER BY random()"
+
+
+def test_all_outputs_of_a_row_are_of_one_read_of_a_database(shuffled, monkeypatch):
+    seen = []
+
+    def fit(_, X, y, *, groups=None):
+        seen.append((X, y, groups))
+        raise ValueError("seen")
+
+    monkeypatch.setattr("cloakgp.estimators.multioutput.DPGPMultiOutputRegressor.fit", fit)
+    words = ["--output", "pay=0:1000", "--output", "rent=0:100", "--inputs", "age", *BUDGET]
+    run("release-several", *shuffled, *words, "--person", "id", "-o", "both.cloak")
+    [(X, y, groups)] = seen
+    age = X["age"].numbers().values
+    assert (y["pay"].to_numpy(), y["rent"].to_numpy()) == (
+        pytest.approx(10 * age),
+        pytest.approx(age),
+    )
+    with closing(sqlite3.connect("people.db")) as database:
+        owners = dict(database.execute("SELECT age, id FROM people"))
+    assert list(groups) == [owners[each] for each in age]
 
 
 def test_intervals_of_several_columns_are_looked_for_unless_told_otherwise():

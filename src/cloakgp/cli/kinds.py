@@ -492,20 +492,18 @@ def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) ->
     from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
 
     raw = source.raw_rows(others=outputs[1:])
-    tables = [
-        read_people(
-            source.path,
-            raw=raw,
-            output=name,
-            groups=source.person or None,
-            table_format=source.table_format,
-        )
-        for name in outputs
-    ]
-    private = {name: people.private for name, people in zip(outputs, tables, strict=True)}
+    people = read_people(
+        source.path,
+        raw=raw,
+        output=outputs[0],
+        groups=source.person or None,
+        more_outputs=outputs[1:],
+        table_format=source.table_format,
+    )
+    private = {outputs[0]: people.private, **people.more_private}
     model = DPGPMultiOutputRegressor(**request.parameters(), schema=raw.schema)
     with showing_warnings():
-        model.fit(tables[0].columns, pd.DataFrame(private), groups=tables[0].groups)
+        model.fit(people.columns, pd.DataFrame(private), groups=people.groups)
     return model.release_
 
 
