@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from cloakgp import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.cli import app
 from cloakgp.columns import Category, Number, Schema, schema_to_text
+from cloakgp.data.tables import read_private_columns
 
 SECRET = "777.125"
 BUDGET = ["--epsilon", 1, "--delta", 1e-3]
@@ -269,3 +270,23 @@ def test_ranges_that_are_none_are_refused(given):
     refused = run("release-several", "people.csv", *words)
     assert refused.exit_code == 1
     assert "height=100:220" in refused.output
+
+
+def test_where_whole_rows_are_private_advice_about_decimal_commas_holds():
+    people = pd.read_csv("people.csv", dtype=str)
+    for name in ("age", "pay"):
+        people[name] = people[name].str.replace(".", ",")
+    people.to_csv("german.csv", index=False, sep=";")
+    ask = ["release-private-inputs", "german.csv", "--output", "pay=0:1000", *BUDGET]
+    plain = schema_to_text(Schema((Number("age", ranges=((0.0, 100.0),)),)))
+    Path("plain.schema.json").write_text(plain)
+    told = run(*ask, "--schema", "plain.schema.json", "-o", "rows.cloak")
+    assert told.exit_code == 1
+    alone = run(*ask, "--input", "age=0:100", "-o", "rows.cloak")
+    assert '"decimalChar": ","' in alone.output
+    assert "an input of numbers in a schema (--schema;" in " ".join(alone.output.split())
+    Path("german.json").write_text(plain.replace('"fill"', '"decimalChar": ",", "fill"'))
+    done(*ask, "--schema", "german.json", "-o", "rows.cloak")
+    schema = Schema((Number("age", decimal=",", thousands="."),))
+    Path("pay.csv").write_text("age;pay\n1.000,5;4.677\n2,5;1,5\n")
+    assert read_private_columns("pay.csv", schema=schema, output="pay")[1].tolist() == [4677, 1.5]

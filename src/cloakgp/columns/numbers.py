@@ -66,6 +66,9 @@ class Number(Column):
                 [read_number(text, self.decimal, self.thousands) for text in texts.tolist()],
                 dtype=np.float64,
             )
+            typed = cells[0].of_kind("numbers")
+            if typed.any():
+                values = np.where(typed, cells[0].numbers().values, values)
         coded = [value for value in map(read_entry, codes) if not np.isnan(value)]
         if coded:
             missing |= np.isin(values, coded)
@@ -212,6 +215,8 @@ class Boolean(Column):
         meaning = {word.lower(): 0.0 for word in self.false_values}
         meaning |= {word.lower(): 1.0 for word in self.true_values}
         values = np.array([meaning.get(text.lower(), np.nan) for text in texts.tolist()])
+        # True by type is yes, whatever the words for it are.
+        values = np.where(cells[0].of_kind("truths"), texts == "true", values)
         values = np.where(missing, np.nan, values.astype(np.float64))
         strange = np.isnan(values) & ~missing
         yes, no = (", ".join(words) for words in (self.true_values, self.false_values))

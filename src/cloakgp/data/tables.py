@@ -19,6 +19,7 @@ from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_person_ids, as_texts, check_cells
 from cloakgp.data.formats import TableFormat, format_of
 from cloakgp.data.formats.base import attempt, check_ids
+from cloakgp.data.mixed import objects_of
 from cloakgp.data.raw import DROP, RawRows, RawTable
 from cloakgp.data.schema import check_file, checked_names
 from cloakgp.privacy.person_ids import PersonIds
@@ -221,6 +222,8 @@ def read_private_columns(
 ) -> tuple[dict[str, NDArray[np.object_]], NDArray[Any]]:
     """Read raw private inputs, every cell as it stands, and private numbers, or labels as text.
 
+    Private numbers are read in the notation that the schema states.
+
     Parameters
     ----------
     path : str or Path
@@ -247,9 +250,12 @@ def read_private_columns(
     table = _read_columns(Path(path), names=[*names, output], table_format=table_format)
     columns = {}
     for name in names:
-        cells = table.column(name).to_pylist()
+        cells = objects_of(table.column(name))
         columns[name] = np.empty(len(cells), dtype=object)
         columns[name][:] = cells
+    place = len(names)
+    column, _ = RawRows.by_schema(schema, classes=tuple(classes)).private(table.column(place))
+    table = table.set_column(place, output, column)
     return columns, _private_output(table, output, classes=classes)
 
 
@@ -567,10 +573,10 @@ def _private_column(table: Any, name: str, *, fixed: bool = False) -> Array:
         raise ValueError(f"column {name!r} has empty cells: fill them, or say {meant}{hidden}")
     if np.isnan(values).any():
         raise ValueError(
-            f"column {name!r} has cells that are not numbers: correct them ({hidden}). Private "
-            "numbers are read in the notation of the public ones: where they have decimal commas, "
-            "or signs between thousands, say so of a public column of numbers in the schema "
-            '("decimalChar": ",", "groupChar": "."), or write plain numbers'
+            f"column {name!r} has cells that are not numbers: correct them ({hidden}). Text is "
+            "read in the notation of the inputs: where it has decimal commas, or signs between "
+            "thousands, say so of an input of numbers in a schema (--schema; "
+            '"decimalChar": ",", "groupChar": "."), or write plain numbers'
         )
     if np.isinf(values).any():
         raise ValueError(f"column {name!r} has infinite cells: correct them ({hidden})")
