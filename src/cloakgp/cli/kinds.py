@@ -12,7 +12,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, print_sections, say, stdout, warn
 from cloakgp.cli.counting import Counting
-from cloakgp.cli.fit_options import class_names
+from cloakgp.cli.fit_options import class_names, notice_remarks
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable, declared_schema, format_of_table
@@ -110,6 +110,7 @@ def release_several(
         missing_output=missing_output,
         query=sql,
     )
+    notice_remarks(source, others=list(ranges)[1:])
     looking = texts.one_of(options.INTERVALS, interval, option="--interval") == "auto"
     counting_all = texts.one_of(options.CALIBRATIONS, calibrate, option="--calibrate") == "auto"
     request = FitRequest(
@@ -409,6 +410,7 @@ def release_chosen(
         missing_output=missing_output,
         query=sql,
     )
+    notice_remarks(source)
     request = FitRequest(
         task=Regression(bounds=limits),
         epsilon=epsilon,

@@ -51,6 +51,11 @@ class Number(Column):
     what: ClassVar[str] = "numbers"
 
     @property
+    def undecided(self) -> bool:
+        """Whether one sign stands for both, as nothing told what it means."""
+        return self.decimal == self.thousands
+
+    @property
     def filling(self) -> tuple[float, ...]:
         """The median of the public column."""
         return (self.fill,)
@@ -96,15 +101,22 @@ class Number(Column):
     def validate(self) -> None:
         """Refuse a notation in which numbers are not unique."""
         super().validate()
-        if self.decimal == self.thousands:
-            raise ValueError(f"column {self.name!r}: decimals and thousands need different signs")
+        if self.undecided:
+            sign, other = self.decimal, "." if self.decimal == "," else ","
+            raise ValueError(
+                f"column {self.name!r}: nothing tells whether 1{sign}234 is a little more than one "
+                f'or more than a thousand. Say it in a schema: "decimalChar": "{sign}" without a '
+                f'"groupChar", or "decimalChar": "{other}" and "groupChar": "{sign}"'
+            )
 
     def to_field(self) -> Field:
         """Return notation and filling."""
         decimal = {} if self.decimal == "." else {"decimalChar": self.decimal}
         thousands = {"groupChar": self.thousands} if self.thousands else {}
         limits = [{"constraints": {"minimum": lo, "maximum": hi}} for lo, hi in self.ranges]
-        return {**decimal, **thousands, "fill": self.fill, **(limits[0] if limits else {})}
+        # A typical value is not known before it is known what its digits mean.
+        fill = {} if self.undecided else {"fill": self.fill}
+        return {**decimal, **thousands, **fill, **(limits[0] if limits else {})}
 
     @classmethod
     def from_field(cls, field: Field, common: Field) -> Self:

@@ -18,6 +18,7 @@ from cloakgp.columns.categories import Category
 from cloakgp.columns.cells import ISO, Cells, cells_of
 from cloakgp.columns.dates import FORMS
 from cloakgp.columns.identifiers import Identifier, may_name_persons
+from cloakgp.columns.notation import evidence_of, texts_alone
 from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.formatting import percent
@@ -164,16 +165,33 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     return (f"dates are written in several forms ({', '.join(forms)}), and all are taken as text",)
 
 
-def _on_notation(column: Number, cells: Cells) -> tuple[str, ...]:
-    """Say how numbers are read that are not written with a point."""
-    if cells.typed != "text" or (column.decimal, column.thousands) == (".", ""):
+def _on_notation(column: Number, cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
+    """Say how numbers are read that are not written with a point, or that may be thousands."""
+    if cells.typed != "text":
         return ()
+    sign, other = (column.decimal, "." if column.decimal == "," else ",")
+    if column.undecided:
+        return (
+            f"nothing tells whether 1{sign}234 is a little more than one or more than a thousand, "
+            f'and it is refused: write "decimalChar": "{sign}" without a "groupChar", or '
+            f'"decimalChar": "{other}" and "groupChar": "{sign}"',
+        )
+    if (column.decimal, column.thousands) == (".", ""):
+        evidence = evidence_of(texts_alone(cells, codes=codes))
+        if not evidence.open or evidence.decimals:
+            return ()
+        return (
+            "read with decimal points, though 1.234 may be more than a thousand: if it is, declare "
+            '"decimalChar": "," and "groupChar": "."',
+        )
     thousands = f", and {column.thousands!r} between thousands" if column.thousands else ""
-    sign = "commas" if column.decimal == "," else "points"
-    return (f"read with decimal {sign}{thousands}: 1{column.decimal}5 is one and a half",)
+    signs = "commas" if column.decimal == "," else "points"
+    return (f"read with decimal {signs}{thousands}: 1{column.decimal}5 is one and a half",)
 
 
 def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> tuple[str, ...]:
+    if isinstance(column, Number) and column.undecided:
+        return _on_notation(column, cells[0], codes=codes)
     found = column.read(cells, codes=codes)
     rows, told = len(found.values), []
     if not rows:
@@ -197,7 +215,7 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
         if not column.levels:
             told.append("it has no levels")
     if isinstance(column, Number):
-        told += _on_notation(column, cells[0])
+        told += _on_notation(column, cells[0], codes=codes)
     if may_name_persons(column.name) and (often := repeats(cells[0], codes=codes)):
         told.append(f"{often}: {WHOSE}")
     whole = isinstance(column, Number) and bool((there % 1 == 0).all())

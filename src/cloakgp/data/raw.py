@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns.cells import Cells, Typed, is_gap, write_cell
+from cloakgp.columns.notation import ALWAYS_THOUSANDS
 from cloakgp.columns.numbers import read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_texts
@@ -332,6 +333,9 @@ class RawRows:
         if text in EMPTY:
             return text
         number = read_number(text, self.decimal, self.thousands)
+        if is_gap(number) and self.thousands in ALWAYS_THOUSANDS:
+            # Then commas and points are both decimals, in whatever columns there are some.
+            number = read_number(text, "." if self.decimal == "," else ",", self.thousands)
         return UNREADABLE if is_gap(number) else repr(number)
 
     def encode(self, batch: Any, *, private: bool, first_row: int, place: str) -> tuple[Any, int]:
