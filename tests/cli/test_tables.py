@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -412,3 +413,19 @@ def test_whatever_a_table_holds_there_is_a_release_or_advice(
         told = run("predict", "pay.cloak", "--at", "t.csv", "-o", "out.parquet")
         assert told.exit_code in (0, 1)
         assert SECRET not in run("show", "pay.cloak").output
+
+
+def test_a_schema_of_a_query_is_written_and_names_may_have_commas(people):
+    people = people.rename(columns={"age": "age, in years"})
+    with closing(sqlite3.connect("people.db")) as database:
+        people.to_sql("people", database, index=False)
+        people.to_sql("copies", database, index=False)
+    query = ("--sql", "SELECT * FROM people WHERE lat > 51.4")
+    inputs = 'job,"age, in years"'
+    made = run("schema", "people.db", "--inputs", inputs, *query)
+    assert made.exit_code == 0, made.output
+    schema = schema_from_text(Path("people.schema.json").read_text(encoding="utf-8"))
+    assert [column.name for column in schema.columns] == ["job", "age, in years"]
+    made = released("people.db", *query, inputs=inputs)
+    assert made.exit_code == 0, made.output
+    assert Release.load("pay.cloak").schema.sources == ("job", "age, in years")

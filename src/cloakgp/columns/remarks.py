@@ -7,6 +7,7 @@ for the schema. Of the private column: its declared bounds, by these alone.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from math import isfinite
 from typing import Any
@@ -35,6 +36,8 @@ SAMPLE = 200
 MANY = 0.5
 # Signs of decimals and of thousands.
 NOTATIONS = ((".", ""), (",", ""), (",", "."), (".", ","))
+# Signs around numbers that make text of them.
+AROUND = re.compile(r"^[\s%‰€$£¥]+|[\s%‰€$£¥]+$|\s*(?:EUR|USD|GBP|CHF)$|^(?:EUR|USD|GBP|CHF)\s*")
 FAULTS = {
     "is not a number": "are no numbers",
     "is infinite": "are infinite",
@@ -148,6 +151,20 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
         for text, count in counted.items()
         if any(isfinite(read_number(text, *how)) for how in NOTATIONS)
     )
+    around = sum(
+        count
+        for text, count in counted.items()
+        if (bare := AROUND.sub("", text)) != text
+        and any(isfinite(read_number(bare, *how)) for how in NOTATIONS)
+    )
+    # Blanks that are not of the usual kinds are not in texts any more.
+    unread = Counter(cells.texts()[np.isnan(cells.numbers().values)].tolist())
+    around += sum(count for text, count in unread.items() if isfinite(read_number(text, ".", "")))
+    if around and MANY * rows <= numbers + around:
+        return (
+            f"{around:,} of its {rows:,} cells are numbers with something around them, such as %, "
+            "€ or a special blank, and all are taken as text: write plain numbers",
+        )
     if MANY * rows <= numbers < rows:
         return (
             f"{rows - numbers:,} of its {rows:,} cells are no numbers, and all are taken as text",

@@ -81,12 +81,26 @@ class ArrowCells(Cells):
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels in their order, where the column's type names and orders them."""
+        """Levels in their order, where the column's type names and orders them.
+
+        Raises
+        ------
+        ValueError
+            If chunks of the column have them in different orders.
+        """
         kind = self.column.type
         if not (pa.types.is_dictionary(kind) and kind.ordered):
             return ()
         parts = self.column.chunks if isinstance(self.column, pa.ChunkedArray) else [self.column]
-        return tuple(map(write_cell, parts[0].dictionary.to_pylist())) if parts else ()
+        orders = {tuple(map(write_cell, part.dictionary.to_pylist())) for part in parts}
+        longest = max(orders, key=len, default=())
+        for order in orders:
+            if list(order) != [level for level in longest if level in order]:
+                raise ValueError(
+                    "an ordered column has its levels in different orders in parts of the table, "
+                    "or others in each: give all of them one order (unify_dictionaries of Arrow)"
+                )
+        return longest
 
     @property
     def _kind(self) -> Any:

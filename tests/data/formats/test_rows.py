@@ -6,6 +6,7 @@ import openpyxl
 import pytest
 
 from cloakgp.data.formats import format_of
+from cloakgp.data.limits import RefusedError
 from cloakgp.data.mixed import objects_of
 
 
@@ -27,3 +28,17 @@ def test_a_row_without_public_cells_is_one_whatever_its_private_cell(private, tm
 def test_empty_rows_at_the_end_are_none(tmp_path):
     """Sheets often end in rows that are formatted, and hold nothing."""
     assert rows_of(tmp_path / "people.xlsx", [(4.0, 100.0), ("", ""), (None, "")]) == [4]
+
+
+def test_a_first_sheet_that_is_hidden_is_refused(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(("age", "height"))
+    book.create_sheet("hidden", 0).sheet_state = "hidden"
+    book["hidden"].append(("age", "height"))
+    path = tmp_path / "people.xlsx"
+    book.save(path)
+    with pytest.raises(RefusedError, match="first sheet of the workbook is hidden"):
+        format_of(path).check(path, names=["age"])
+    book.move_sheet("hidden", 1)
+    book.save(path)
+    format_of(path).check(path, names=["age"])

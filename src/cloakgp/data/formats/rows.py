@@ -20,7 +20,7 @@ from cloakgp.data.cells import FRACTIONAL
 from cloakgp.data.formats.base import Batch, Rows, TableFormat, read_batches
 from cloakgp.data.formats.delimited import as_frame, without_formulas
 from cloakgp.data.formats.queries import select_from_sqlite
-from cloakgp.data.limits import UNLIMITED, ReadingLimits
+from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
 from cloakgp.data.mixed import mixed_column
 from cloakgp.privacy.person_ids import TEXT, WHOLE
 from cloakgp.utils.extras import extra
@@ -30,6 +30,10 @@ with extra("tables"):
 
 # Of a workbook, below its names.
 SHEET_ROWS = 2**20 - 1
+HIDDEN_SHEET = (
+    "the first sheet of the workbook is hidden, and the first one is read: show it, or put the "
+    "sheet with the table first"
+)
 
 
 class RowFormat(TableFormat):
@@ -109,18 +113,27 @@ def _cell(line: Sequence[Any], place: int) -> Any:
 
 
 class SpreadsheetFormat(RowFormat):
-    """The first sheet of a workbook: Excel or OpenDocument."""
+    """The first sheet of a workbook, which must not be hidden: Excel or OpenDocument."""
 
     certain_names = False
     all_fractional = True
 
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
-        """Yield rows from the first that holds something."""
+        """Yield rows from the first that holds something.
+
+        Raises
+        ------
+        RefusedError
+            If the sheet is hidden: nobody who opens the workbook sees it.
+        """
         with extra("excel"):
             import python_calamine
         self._check_unpacked(path)
         try:
             with python_calamine.CalamineWorkbook.from_path(str(path)) as book:
+                shown = python_calamine.SheetVisibleEnum.Visible
+                if any(sheet.visible != shown for sheet in book.sheets_metadata[:1]):
+                    raise RefusedError(HIDDEN_SHEET)
                 lines = book.get_sheet_by_index(0).to_python(skip_empty_area=True)
         except python_calamine.CalamineError:
             lines = None
