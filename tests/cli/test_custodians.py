@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from cloakgp import Release, load
 from cloakgp.cli import app
 from cloakgp.client import Client
+from cloakgp.data.tables import read_people
 from cloakgp.ledger import Ledger
 from cloakgp.service.app import create_app
 
@@ -340,6 +341,21 @@ def test_several_private_columns_of_custodians():
     assert release.names == ("height", "weight")
     assert release.predict([[40.0]]).shape == (1, 2)
     assert "height, weight by age" in done("show", "shared")
+
+
+def test_several_private_columns_of_a_row_are_of_one_read(monkeypatch):
+    seen = []
+
+    def read(*args, **kwargs):
+        seen.append(kwargs)
+        return read_people(*args, **kwargs)
+
+    monkeypatch.setattr("cloakgp.data.tables.read_people", read)
+    for name in ("north", "south"):
+        table = pd.read_csv(f"{name}.csv")
+        table.assign(weight=table["height"] / 3).to_csv(f"{name}.csv", index=False)
+    released("--output", "height=40:240,weight=20:200")
+    assert {(each["output"], each["more_outputs"]) for each in seen} == {("height", ("weight",))}
 
 
 def test_a_person_with_too_many_rows_is_refused(folder):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 from cloakgp import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.cli import app
 from cloakgp.columns import Category, Number, Schema, schema_to_text
+from cloakgp.data.tables import read_private_columns
 
 SECRET = "777.125"
 BUDGET = ["--epsilon", 1, "--delta", 1e-3]
@@ -69,6 +72,39 @@ def test_several_private_columns():
     done("combine", "both.cloak", "again.cloak", "-o", "all.cloak")
     together = MultiOutputRelease.load("all.cloak").entries.measurements
     assert len(together) == 2 * len(release.entries.measurements)
+
+
+@pytest.fixture
+def shuffled(folder):
+    """A query of a database that gives the same rows in another order whenever it is asked."""
+    rng = np.random.default_rng(2)
+    age = rng.uniform(20, 80, 60).round(2)
+    people = [f"p{number // 3}" for number in range(60)]
+    frame = pd.DataFrame({"id": people, "age": age, "pay": 10 * age, "rent": age})
+    with closing(sqlite3.connect(folder / "people.db")) as database:
+        frame.to_sql("people", database, index=False)
+    return "people.db", "--sql", "SELECT * FROM people ORDER BY random()"
+
+
+def test_all_outputs_of_a_row_are_of_one_read_of_a_database(shuffled, monkeypatch):
+    seen = []
+
+    def fit(_, X, y, *, groups=None):
+        seen.append((X, y, groups))
+        raise ValueError("seen")
+
+    monkeypatch.setattr("cloakgp.estimators.multioutput.DPGPMultiOutputRegressor.fit", fit)
+    words = ["--output", "pay=0:1000", "--output", "rent=0:100", "--inputs", "age", *BUDGET]
+    run("release-several", *shuffled, *words, "--person", "id", "-o", "both.cloak")
+    [(X, y, groups)] = seen
+    age = X["age"].numbers().values
+    assert (y["pay"].to_numpy(), y["rent"].to_numpy()) == (
+        pytest.approx(10 * age),
+        pytest.approx(age),
+    )
+    with closing(sqlite3.connect("people.db")) as database:
+        owners = dict(database.execute("SELECT age, id FROM people"))
+    assert list(groups) == [owners[each] for each in age]
 
 
 def test_intervals_of_several_columns_are_looked_for_unless_told_otherwise():
@@ -234,3 +270,23 @@ def test_ranges_that_are_none_are_refused(given):
     refused = run("release-several", "people.csv", *words)
     assert refused.exit_code == 1
     assert "height=100:220" in refused.output
+
+
+def test_where_whole_rows_are_private_advice_about_decimal_commas_holds():
+    people = pd.read_csv("people.csv", dtype=str)
+    for name in ("age", "pay"):
+        people[name] = people[name].str.replace(".", ",")
+    people.to_csv("german.csv", index=False, sep=";")
+    ask = ["release-private-inputs", "german.csv", "--output", "pay=0:1000", *BUDGET]
+    plain = schema_to_text(Schema((Number("age", ranges=((0.0, 100.0),)),)))
+    Path("plain.schema.json").write_text(plain)
+    told = run(*ask, "--schema", "plain.schema.json", "-o", "rows.cloak")
+    assert told.exit_code == 1
+    alone = run(*ask, "--input", "age=0:100", "-o", "rows.cloak")
+    assert '"decimalChar": ","' in alone.output
+    assert "an input of numbers in a schema (--schema;" in " ".join(alone.output.split())
+    Path("german.json").write_text(plain.replace('"fill"', '"decimalChar": ",", "fill"'))
+    done(*ask, "--schema", "german.json", "-o", "rows.cloak")
+    schema = Schema((Number("age", decimal=",", thousands="."),))
+    Path("pay.csv").write_text("age;pay\n1.000,5;4.677\n2,5;1,5\n")
+    assert read_private_columns("pay.csv", schema=schema, output="pay")[1].tolist() == [4677, 1.5]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -224,7 +225,7 @@ def test_advice_about_private_decimal_commas_holds(people):
     people["pay"] = [f"1.{value:03.0f},5" if value > 500 else "7,5" for value in people["pay"]]
     people.to_csv("people.csv", index=False)
     told = released("people.csv", inputs="age")
-    assert '("decimalChar": ",", "groupChar": ".")' in told.output
+    assert '"decimalChar": ",", "groupChar": "."' in told.output
     assert "drop" not in told.output
     run("schema", "people.csv", "--inputs", "age")
     path = Path("people.schema.json")
@@ -233,6 +234,83 @@ def test_advice_about_private_decimal_commas_holds(people):
     path.write_text(json.dumps(schema), "utf-8")
     made = released("people.csv", "--bounds", 0, 2000, inputs="age")
     assert made.exit_code == 0, made.output
+
+
+ASKED = ("--output", "pay", "--bounds", 0, 1000, "--epsilon", 1)
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+def test_what_a_comma_means_is_not_guessed(people, command):
+    people["age"] = [f"{value:,}" for value in range(1000, 81000, 2000)]
+    people.to_csv("people.csv", index=False)
+    ask = [command, "people.csv", *ASKED, *(["-o", "pay.cloak"] if command == "release" else [])]
+    refused = run(*ask, "--inputs", "age,job")
+    assert refused.exit_code == 1
+    said = " ".join(refused.output.split())
+    assert "column 'age': nothing tells whether 1,234 is a little more than one or more" in said
+    assert '"decimalChar": "." and "groupChar": ","' in said
+    assert not Path("pay.cloak").exists()
+    # A point behind another number tells it, and of private ones, too.
+    told = run(*ask, "--inputs", "age,job,lat")
+    assert told.exit_code == 0, told.output
+    assert "age: read with decimal points, and ',' between thousands" in told.stderr
+    run("schema", "people.csv", "--inputs", "age,job")
+    schema = json.loads(Path("people.schema.json").read_text(encoding="utf-8"))
+    assert (schema["fields"][0]["decimalChar"], schema["fields"][0]["groupChar"]) == (",", ",")
+    assert "fill" not in schema["fields"][0]
+    again = run(*ask, *(["--overwrite"] if command == "release" else []))
+    assert "nothing tells whether 1,234" in " ".join(again.output.split())
+
+
+def test_decimal_commas_beside_decimal_points_tell_nothing_of_private_numbers(people):
+    people["age"] = people["age"].map(lambda value: str(value).replace(".", ","))
+    people.to_csv("people.csv", index=False)
+    refused = released("people.csv", inputs="age,lat")
+    assert refused.exit_code == 1
+    assert "column 'age' has decimal commas and 'lat' decimal points" in " ".join(
+        refused.output.split()
+    )
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+def test_an_input_that_would_not_be_used_is_refused(people, command):
+    mixed = [when if row % 2 else when[6:] + "-" for row, when in enumerate(people["when"])]
+    people["when"] = [f"{text}{row}" for row, text in enumerate(mixed)]
+    people.to_csv("people.csv", index=False)
+    ask = [command, "people.csv", *ASKED, *(["-o", "pay.cloak"] if command == "release" else [])]
+    refused = run(*ask, "--inputs", "age,when")
+    assert refused.exit_code == 1
+    assert "nothing would be predicted from when" in " ".join(refused.output.split())
+    assert not Path("pay.cloak").exists()
+    run("schema", "people.csv", "--inputs", "age,when")
+    assert "nothing would be predicted from when" in " ".join(
+        run(*ask, "--inputs", "age,when").output.split()
+    )
+    assert run(*ask).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["plan", "release", "release-several", "release-chosen"])
+def test_remarks_on_how_inputs_are_read_are_told_before_anything_is_asked(people, command):
+    people["rent"] = people["pay"] / 2
+    people["visits"] = [*["1", "2"] * 18, "a", "b", "c", "d"]
+    people.to_csv("people.csv", index=False)
+    of_command = {
+        "plan": ASKED,
+        "release": (*ASKED, "-o", "pay.cloak"),
+        "release-several": (
+            *("--output", "pay=0:1000", "--output", "rent=0:500", "--epsilon", 1),
+            *("--noise", "laplace", "-o", "pay.cloak"),
+        ),
+        "release-chosen": (
+            *("--output", "pay=0:1000", "--epsilon", 1, "--delta", 1e-3, "-o", "pay.cloak"),
+            *("--lengthscale", "1", "--selection-epsilon", 1),
+        ),
+    }
+    told = run(command, "people.csv", "--inputs", "lat,visits", *of_command[command])
+    assert "visits: 4 of its 40 cells are no numbers" in " ".join(told.stderr.split())
+    run("schema", "people.csv", "--output", "pay,rent,id")
+    quiet = run(command, "people.csv", "--inputs", "lat", *of_command[command])
+    assert "visits" not in quiet.output
 
 
 LACKING = "2 more rows have no private value, and are left out: that choice makes public"
@@ -335,3 +413,19 @@ def test_whatever_a_table_holds_there_is_a_release_or_advice(
         told = run("predict", "pay.cloak", "--at", "t.csv", "-o", "out.parquet")
         assert told.exit_code in (0, 1)
         assert SECRET not in run("show", "pay.cloak").output
+
+
+def test_a_schema_of_a_query_is_written_and_names_may_have_commas(people):
+    people = people.rename(columns={"age": "age, in years"})
+    with closing(sqlite3.connect("people.db")) as database:
+        people.to_sql("people", database, index=False)
+        people.to_sql("copies", database, index=False)
+    query = ("--sql", "SELECT * FROM people WHERE lat > 51.4")
+    inputs = 'job,"age, in years"'
+    made = run("schema", "people.db", "--inputs", inputs, *query)
+    assert made.exit_code == 0, made.output
+    schema = schema_from_text(Path("people.schema.json").read_text(encoding="utf-8"))
+    assert [column.name for column in schema.columns] == ["job", "age, in years"]
+    made = released("people.db", *query, inputs=inputs)
+    assert made.exit_code == 0, made.output
+    assert Release.load("pay.cloak").schema.sources == ("job", "age, in years")

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from cloakgp import Release, refine
 from cloakgp.cli import app
+from cloakgp.data.tables import read_person_ids
 
 SECRET = "777.125"
 QUICK = ["--stages", "one", "--interval", "off", "--learn", "none", "--inducing", 5]
@@ -328,3 +329,20 @@ def test_one_number_is_one_choice_however_it_is_written():
         words = ("refine", "first.cloak", "people.csv", "--epsilon", 1, "--band", band)
         done(*words, "-o", f"{band}.cloak", "--key", "again", *counted)
     assert "charges: 2" in done("ledger", "show", "--ledger", "people.db").output
+
+
+def test_ids_of_new_rows_are_of_the_read_that_is_asked(monkeypatch):
+    """A database that is asked again may answer with other people."""
+    first("--person", "id")
+    read = []
+
+    def ids(path, **kwargs):
+        read.append(Path(path).name)
+        return read_person_ids(path, **kwargs)
+
+    monkeypatch.setattr("cloakgp.data.tables.read_person_ids", ids)
+    ask = ["extend", "first.cloak", "others.csv", *BUDGET, "--person", "id", "--id", "id"]
+    done(*ask, "--earlier", "people.csv", "-o", "both.cloak")
+    assert read == ["people.csv"]
+    two = run(*ask[:-1], "job", "--earlier", "people.csv", "-o", "x.cloak")
+    assert "--id and --person name one column" in " ".join(two.output.split())

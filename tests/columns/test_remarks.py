@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from cloakgp.columns import Category, Number, Schema, infer_schema
 from cloakgp.columns.remarks import remark_on_bounds, remarks_on
+from cloakgp.data.raw import ArrowCells
 
 COUNT = 400
 
@@ -118,3 +120,16 @@ def test_answers_of_two_words_are_no_ids_of_persons(words):
 )
 def test_bounds_of_zero_and_one_may_be_those_of_classes(bounds, told):
     assert ("--classes 0,1" in remark_on_bounds(*bounds)) == told
+
+
+@pytest.mark.parametrize("form", ["{}%", "€ {}", "{} EUR", "{}\u00a0"])
+def test_numbers_with_something_around_them_are_told(form):
+    cells = [form.format(number % 20) for number in range(100)]
+    table = {"x": ArrowCells(pa.array([cell.encode() for cell in cells]))}
+    schema = infer_schema(table, ["x"])
+    (told,) = remarks_on(schema, table)["x"]
+    assert isinstance(schema.columns[0], Category)
+    assert told.startswith("100 of its 100 cells are numbers with something around them")
+    codes = {"x": ArrowCells(pa.array([str(number % 20).encode() for number in range(100)]))}
+    declared = Schema((Category("x", levels=tuple(map(str, range(20)))),))
+    assert remarks_on(declared, codes) == {}

@@ -6,9 +6,11 @@ import gzip
 import logging
 import os
 import pickle
+import sqlite3
 import subprocess
 import sys
 import traceback
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +23,11 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
 from cloakgp.data import FileRows
+from cloakgp.data.formats import format_of
 from cloakgp.data.formats.delimited import END
 from cloakgp.data.tables import read_rows
+from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.models.summary import summarise
 
 SECRET = "123.456789"
 NAMES = ["people.csv", "people.csv.gz", "people.parquet"]
@@ -399,6 +404,7 @@ READING = """
 import sys
 from dataclasses import dataclass
 from cloakgp.data import FileRows
+from cloakgp.data.formats import format_of
 
 @dataclass
 class Total:
@@ -567,3 +573,39 @@ def test_a_last_row_that_looks_like_the_end_is_a_row(tmp_path, gather_inputs):
     path = text(f"age,height\n1,2\n{END},{END}\n")(tmp_path)
     with pytest.raises(ValueError, match="'age' is not a number in row 2"):
         gather_inputs(FileRows(path, inputs=["age"], output="height"))
+
+
+def test_a_database_is_read_by_as_many_threads_as_there_are(tmp_path):
+    frame = pd.DataFrame({"age": np.arange(100.0), "pay": 0.0})
+    with closing(sqlite3.connect(tmp_path / "people.db")) as database:
+        frame.to_sql("people", database, index=False)
+    rows = FileRows(tmp_path / "people.db", inputs=["age"], output="pay", chunk_rows=3, jobs=4)
+    assert summarise(rows, size=1).count == 100
+
+
+def test_an_order_that_differs_in_each_pass_moves_answers_no_further(tmp_path, rng):
+    """Columns of all rows of a person add up to no more than the noise is for."""
+    age, owners = rng.uniform(20, 80, 60), [f"p{row // 3}" for row in range(60)]
+    frame = pd.DataFrame({"id": owners, "age": age, "pay": rng.uniform(0, 1, 60)})
+    with closing(sqlite3.connect(tmp_path / "people.db")) as database:
+        frame.to_sql("people", database, index=False)
+    rows = FileRows(
+        tmp_path / "people.db",
+        inputs=["age"],
+        output="pay",
+        groups="id",
+        chunk_rows=7,
+        table_format=format_of(
+            tmp_path / "people.db", query="SELECT * FROM people ORDER BY random()"
+        ),
+    )
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, noise="laplace", inducing=4)
+    model.fit_rows(rows)
+    asked = [one for one in model.release_.measurements if one.strategy.n_answers > 1]
+    assert asked
+    for one in asked:
+        inputs = np.column_stack([age, np.full(60, 3.0)])
+        lengths = np.abs(one.strategy.columns(one.question)(inputs)).sum(axis=0)
+        reach = pd.Series(lengths).groupby(owners).sum().max()
+        scale = reach * one.question.distance / one.answers.guarantee.pure_epsilon
+        assert one.answers.noise_sd >= np.sqrt(2) * scale * (1 - 1e-9)

@@ -84,3 +84,16 @@ def test_rows_read_at_once_and_by_passes_are_alike(tmp_path):
     np.testing.assert_array_equal(np.concatenate(outputs), people.private[dense.kept])
     assert np.concatenate(outputs).tolist() == [1.5, 3.5]
     assert rows.count == 2
+
+
+def test_ordered_levels_of_chunks_are_those_of_the_one_that_has_all():
+    def chunk(codes, levels):
+        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), levels, ordered=True)
+
+    chunks = [chunk([0, 1], ["low", "high"]), chunk([2, 1, None], ["low", "mid", "high"])]
+    cells = ArrowCells(pa.chunked_array(chunks))
+    assert cells.levels == ("low", "mid", "high")
+    assert cells.texts().tolist() == ["low", "high", "high", "mid", ""]
+    other = ArrowCells(pa.chunked_array([chunks[0], chunk([0], ["high", "low"])]))
+    with pytest.raises(ValueError, match="levels in different orders in parts of the table"):
+        _ = other.levels

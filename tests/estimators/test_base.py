@@ -412,3 +412,19 @@ def test_whoever_waits_is_told_what_begins(rng):
         ]
         assert told[5:] == later * (model is regressor)
         assert gaps[-1] <= 0.1
+
+
+@pytest.mark.parametrize(
+    "names", [[0, 1], pd.MultiIndex.from_tuples([("a", 0), ("a", 1)])], ids=["numbers", "levels"]
+)
+def test_words_in_columns_without_names_are_refused_without_one(names):
+    X = pd.DataFrame([[1.0, SECRET_WORD], [2.0, "b"]], columns=names)
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    with pytest.raises(ValueError, match="X has entries that are no numbers") as caught:
+        model.fit(X, [0.5, 0.5])
+    assert SECRET_WORD not in str(caught.value)
+    X.columns = X.columns.map(str)
+    assert model.fit(X, [0.5, 0.5]).release_.schema is not None
+
+
+SECRET_WORD = "a private word"

@@ -602,20 +602,18 @@ def _rows_of_several(source: SourceTable, made: Plan) -> ArrayRows:
     if source.missing_output == "drop":
         raise ValueError("--missing-output drop goes with one private column")
     raw = source.raw_rows(others=made.more_outputs)
-    tables = {
-        name: read_people(
-            source.path,
-            raw=raw,
-            output=name,
-            groups=made.person_name or None,
-            table_format=source.table_format,
-        )
-        for name in made.output_names
-    }
-    people = tables[made.output_name]
+    people = read_people(
+        source.path,
+        raw=raw,
+        output=made.output_name,
+        groups=made.person_name or None,
+        more_outputs=made.more_outputs,
+        table_format=source.table_format,
+    )
+    private = {made.output_name: people.private, **people.more_private}
     rows = ArrayRows(
         raw.schema.encode(people.columns).X,
-        pd.DataFrame({name: each.private for name, each in tables.items()}),
+        pd.DataFrame({name: private[name] for name in made.output_names}),
         input_names=raw.schema.names,
         groups=people.groups,
     )

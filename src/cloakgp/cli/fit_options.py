@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from cloakgp.fitting.request import (
     Regression,
 )
 from cloakgp.orders import texts
-from cloakgp.orders.options import Order, SourceTable, person_hint
+from cloakgp.orders.options import Order, SourceTable, person_hint, remarks_of_reading
 from cloakgp.orders.origin import Origin
 from cloakgp.utils.names import CRITERIA, LINKS, TRANSFORMS
 
@@ -105,6 +105,20 @@ class TableOptions:
             missing_output=self.missing_output,
             query=self.sql,
         )
+
+
+def notice_remarks(source: SourceTable, *, others: Sequence[str] = ()) -> None:
+    """Say how the public columns of a table are read, where somebody should know it.
+
+    Parameters
+    ----------
+    source : SourceTable
+    others : sequence of str
+        Further private columns.
+    """
+    with suppress(ValueError, OSError):
+        for remark in remarks_of_reading(source, others=others):
+            notice(remark)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,6 +313,7 @@ class FitOptions:
         with suppress(ValueError, OSError):
             if hint := person_hint(order.source):
                 notice(hint)
+        notice_remarks(order.source)
         return order
 
     def request(self, epsilon: float) -> FitRequest:

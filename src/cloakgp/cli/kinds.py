@@ -12,7 +12,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, print_sections, say, stdout, warn
 from cloakgp.cli.counting import Counting
-from cloakgp.cli.fit_options import class_names
+from cloakgp.cli.fit_options import class_names, notice_remarks
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable, declared_schema, format_of_table
@@ -110,6 +110,7 @@ def release_several(
         missing_output=missing_output,
         query=sql,
     )
+    notice_remarks(source, others=list(ranges)[1:])
     looking = texts.one_of(options.INTERVALS, interval, option="--interval") == "auto"
     counting_all = texts.one_of(options.CALIBRATIONS, calibrate, option="--calibrate") == "auto"
     request = FitRequest(
@@ -409,6 +410,7 @@ def release_chosen(
         missing_output=missing_output,
         query=sql,
     )
+    notice_remarks(source)
     request = FitRequest(
         task=Regression(bounds=limits),
         epsilon=epsilon,
@@ -492,20 +494,18 @@ def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) ->
     from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
 
     raw = source.raw_rows(others=outputs[1:])
-    tables = [
-        read_people(
-            source.path,
-            raw=raw,
-            output=name,
-            groups=source.person or None,
-            table_format=source.table_format,
-        )
-        for name in outputs
-    ]
-    private = {name: people.private for name, people in zip(outputs, tables, strict=True)}
+    people = read_people(
+        source.path,
+        raw=raw,
+        output=outputs[0],
+        groups=source.person or None,
+        more_outputs=outputs[1:],
+        table_format=source.table_format,
+    )
+    private = {outputs[0]: people.private, **people.more_private}
     model = DPGPMultiOutputRegressor(**request.parameters(), schema=raw.schema)
     with showing_warnings():
-        model.fit(tables[0].columns, pd.DataFrame(private), groups=tables[0].groups)
+        model.fit(people.columns, pd.DataFrame(private), groups=people.groups)
     return model.release_
 
 

@@ -14,7 +14,7 @@ from cloakgp.cli.console import explain, fails_plainly, print_sections, say, std
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions, TableOptions
 from cloakgp.orders import texts
-from cloakgp.orders.options import INFERENCE_ROWS, SCHEMA_SUFFIX, Order
+from cloakgp.orders.options import INFERENCE_ROWS, SCHEMA_SUFFIX, Order, format_of_table
 from cloakgp.utils.files import reserve_file, write_file
 
 if TYPE_CHECKING:
@@ -219,6 +219,7 @@ def schema(
         Path | None,
         typer.Option("--to", "-o", help="File to write; by default people.schema.json."),
     ] = None,
+    sql: options.Sql = "",
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a first schema: the kinds of a table's public columns, in a file to check and edit.
@@ -236,15 +237,16 @@ def schema(
 
     target = to or table.with_name(table.name[: -len(table_suffix(table))] + SCHEMA_SUFFIX)
     private = texts.names(output) if output else []
+    table_format = format_of_table(table, sql)
     if inputs:
         names = texts.names(inputs)
     else:
-        present = column_names_of(table)
+        present = column_names_of(table, table_format=table_format)
         check_header(table, present, names=private, certain=format_of(table).certain_names)
         names = [name for name in present if name and name not in private]
     if set(names) & set(private):
         raise ValueError("a column is an input, or private")
-    public = read_public(table, names=names, most=INFERENCE_ROWS)
+    public = read_public(table, names=names, most=INFERENCE_ROWS, table_format=table_format)
     made = infer_schema(public, names)
     write_file(target, schema_to_text(made).encode(), overwrite=overwrite)
     remarks = remarks_on(made, public)

@@ -6,6 +6,7 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +36,10 @@ class Cells(ABC):
     def typed(self) -> Typed:
         """The kind of cells by the column's type: text may hold anything."""
 
+    def of_kind(self, kind: Typed) -> NDArray[np.bool_]:
+        """Return which cells are of a kind by their type, shape (n,); text may hold anything."""
+        return np.full(self.count, self.typed == kind)
+
     @property
     def levels(self) -> tuple[str, ...]:
         """Levels in their order, where the column's type names them and orders them."""
@@ -54,12 +59,15 @@ class Cells(ABC):
         Parameters
         ----------
         form : str
-            "default" for ISO 8601, or a pattern of `datetime.strptime`.
+            "default" for ISO 8601, or a pattern of `datetime.strptime`: of text. Times by type are
+            what they are.
         """
         texts = self.texts()
-        found, places = np.unique(texts.astype(str), return_inverse=True)
-        days = np.array([_read_time(text, form) for text in found.tolist()], dtype=np.float64)
-        return days[places], texts == ""
+        days = _read_times(texts, form)
+        typed = self.of_kind("times")
+        if form != ISO and typed.any():
+            days[typed] = _read_times(texts[typed], ISO)
+        return days, texts == ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,6 +111,12 @@ class ArrayCells(Cells):
             return "text" if np.isnan(read_entries(there).values).any() else "numbers"
         return "text"
 
+    def of_kind(self, kind: Typed) -> NDArray[np.bool_]:
+        """Return which cells are of a kind by their type; of objects, each by its own."""
+        if self.values.dtype.kind != "O" or kind == "text":
+            return super().of_kind(kind)
+        return np.array([_kind(cell) == kind for cell in self.values.tolist()], dtype=bool)
+
     def numbers(self) -> Entries:
         """Return cells as numbers."""
         if self.values.dtype.kind != "O":
@@ -123,7 +137,7 @@ class ArrayCells(Cells):
             missing = np.isnat(self.values)
             since = self.values.astype("datetime64[us]") - np.datetime64(0, "us")
             return np.where(missing, np.nan, since / DAY), missing
-        return super().times(ISO if self.typed == "times" else form)
+        return super().times(form)
 
 
 def cells_of(column: Any) -> Cells:
@@ -152,6 +166,15 @@ def cells_of(column: Any) -> Cells:
     if array.ndim != 1:
         raise ValueError("a column has one dimension")
     return ArrayCells(array, ordered)
+
+
+def _kind(cell: object) -> Typed:
+    if isinstance(cell, bool | np.bool_):
+        return "truths"
+    if isinstance(cell, dt.date):
+        return "times"
+    # Decimals and fractions among them: what is text is read as such.
+    return "numbers" if isinstance(cell, Number) else "text"
 
 
 def is_gap(cell: object) -> bool:
@@ -210,6 +233,13 @@ def read_bytes(cell: bytes) -> str:
 
 
 WITHOUT_LETTER = frozenset({0x81, 0x8D, 0x8F, 0x90, 0x9D})
+
+
+def _read_times(texts: NDArray[np.object_], form: str) -> Array:
+    """Return days since the start of 1970; each different text is read once."""
+    found, places = np.unique(texts.astype(str), return_inverse=True)
+    days = np.array([_read_time(text, form) for text in found.tolist()], dtype=np.float64)
+    return np.asarray(days[places])
 
 
 def _read_time(text: str, form: str) -> float:

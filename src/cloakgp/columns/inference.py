@@ -16,7 +16,14 @@ from cloakgp.columns.categories import MOST_LEVELS, Category, OrderedCategory
 from cloakgp.columns.cells import Cells, cells_of
 from cloakgp.columns.dates import COMPACT, FORMS, Date
 from cloakgp.columns.identifiers import Identifier
-from cloakgp.columns.numbers import Boolean, Number
+from cloakgp.columns.notation import (
+    Notation,
+    choose,
+    evidence_of,
+    fitting,
+    texts_alone,
+)
+from cloakgp.columns.numbers import Boolean, Decimal, Number
 from cloakgp.columns.places import Place
 from cloakgp.columns.schema import Schema, check_sources
 from cloakgp.columns.vectors import Vector
@@ -49,14 +56,6 @@ WORDS = (
     (("ja",), ("nein",)),
     (("oui",), ("non",)),
 )
-COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
-GROUPED = {
-    (decimal, sign): re.compile(
-        rf"[+-]?[0-9]{{1,3}}(?:{re.escape(sign)}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?"
-    )
-    for decimal, signs in ((",", ". '’\u00a0\u202f"), (".", ", '’\u00a0\u202f_"))
-    for sign in signs
-}
 LATITUDE = re.compile(r"(?i)(^|[_. ]|(?<=[a-z]))(lat|latitude)([_. ]|$)")
 LONGITUDES = {"lat": ("lon", "lng", "long", "longitude"), "latitude": ("longitude", "lon", "long")}
 NUMBERED = re.compile(r"(.*?)[_. -]?([0-9]+)")
@@ -71,6 +70,9 @@ def infer_schema(
     table: Any, names: Sequence[str], *, missing_values: Sequence[str] = tuple(sorted(EMPTY))
 ) -> Schema:
     """Return a schema of public columns.
+
+    Where nothing tells whether a sign stands before decimals or between thousands, it has that sign
+    for both, and is refused until it is edited.
 
     Parameters
     ----------
@@ -95,17 +97,20 @@ def infer_schema(
     cells = {name: cells_of(table[name]) for name in names}
     several: list[Column] = [*_places(names, cells, codes=codes)]
     several += _vectors(names, cells, codes=codes)
+    elsewhere = _elsewhere(names, cells, codes=codes)
     columns: list[Column] = []
     for name in names:
         if any(name in column.sources for column in columns):
             continue
         known = next((each for each in several if name in each.sources), None)
-        made = _infer(name, cells[name], codes=codes) if known is None else known
+        made = known or _infer(name, cells[name], codes=codes, elsewhere=elsewhere[name])
         columns.append(made.with_gaps([cells[each] for each in made.sources], codes=codes))
     return Schema(columns=tuple(columns), missing_values=tuple(missing_values))
 
 
-def _infer(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
+def _infer(
+    name: str, cells: Cells, *, codes: frozenset[str], elsewhere: frozenset[Decimal]
+) -> Column:
     if cells.levels:
         return OrderedCategory(name)
     if cells.typed == "times":
@@ -120,10 +125,12 @@ def _infer(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
         whole = bool((numbers % 1 == 0).all()) if np.isfinite(numbers).all() else False
         names_rows = whole and len(np.unique(numbers)) == cells.count >= FEW_ROWS
         return Identifier(name) if names_rows and KEY.search(name) else Number(name)
-    return _of_text(name, cells, codes=codes)
+    return _of_text(name, cells, codes=codes, elsewhere=elsewhere)
 
 
-def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
+def _of_text(
+    name: str, cells: Cells, *, codes: frozenset[str], elsewhere: frozenset[Decimal]
+) -> Column:
     texts = cells.texts()
     there = texts[[text not in codes and text != "" for text in texts.tolist()]]
     if not len(there):
@@ -133,18 +140,17 @@ def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
     # Before numbers: they may be read as one and zero.
     if lowered <= {TRUE[0], FALSE[0]}:
         return Boolean(name, true_values=TRUE, false_values=FALSE)
-    shares = {number: _share(number, cells, codes=codes) for number in _notations(name, levels)}
-    number = max(shares, key=lambda each: shares[each])
+    number, share = _number(name, cells, codes=codes, elsewhere=elsewhere)
     date = _date(name, levels)
-    if date is not None and shares[number] < 1.0:
+    if date is not None and share < 1.0:
         return date.with_cycles([cells], codes=codes)
-    if shares[number] == 1.0:
+    if share == 1.0:
         unique = len(levels) == len(there) >= FEW_ROWS
         return Identifier(name) if unique and KEY.search(name) else number
     for true, false in WORDS:
         if lowered == {*true, *false}:
             return Boolean(name, true_values=true, false_values=false)
-    if shares[number] >= MOSTLY:
+    if share >= MOSTLY:
         meant = len(levels) <= FEW_LEVELS and _is_meant(number, cells, codes=codes)
         return Category(name) if meant else number
     if len(levels) > MOST_LEVELS and len(levels) > NAMING * len(there):
@@ -154,15 +160,91 @@ def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
     return Category(name)
 
 
-def _notations(name: str, levels: NDArray[Any]) -> list[Number]:
-    """Return the notations that numbers may be written in, plain ones first."""
-    found = [Number(name)]
-    if any(COMMA.fullmatch(level) for level in levels):
-        found.append(Number(name, decimal=","))
-    for (decimal, thousands), pattern in GROUPED.items():
-        if any(pattern.fullmatch(level) for level in levels):
-            found.append(Number(name, decimal=decimal, thousands=thousands))  # type: ignore[arg-type]
-    return found
+def _number(
+    name: str,
+    cells: Cells,
+    *,
+    codes: frozenset[str],
+    elsewhere: frozenset[Decimal],
+) -> tuple[Number, float]:
+    """Return the number that a column is most probably, and the share of cells that are one."""
+    texts = texts_alone(cells, codes=codes)
+    shares = {
+        notation: _share(_written(name, notation), cells, codes=codes)
+        for notation in fitting(texts)
+    }
+    best = max(shares.values())
+    tied = [notation for notation, share in shares.items() if share == best]
+    return _written(name, choose(tied, evidence_of(texts), elsewhere=elsewhere)), best
+
+
+def _written(name: str, notation: Notation) -> Number:
+    decimal, thousands = notation
+    return Number(name, decimal=decimal, thousands=thousands)
+
+
+def check_one_notation(table: Any, schema: Schema) -> None:
+    """Refuse public columns of which some prove decimal commas and some decimal points.
+
+    Nothing would tell how text of the private column is written.
+
+    Parameters
+    ----------
+    table : mapping of str to columns, or table of pandas, polars or Arrow
+    schema : Schema
+        Inferred.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> table = {"age": ["30,5", "40"], "area": ["1.5", "2"]}
+    >>> check_one_notation(table, infer_schema(table, ["age", "area"]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: column 'age' has decimal commas and 'area' decimal points: nothing tells ...
+    """
+    cells = {name: cells_of(table[name]) for name in schema.sources}
+    proven = _proven(list(cells), cells, codes=frozenset(schema.missing_values))
+    commas, points = (
+        [name for name, signs in proven.items() if sign in signs] for sign in (",", ".")
+    )
+    if commas and points:
+        raise ValueError(
+            f"column {commas[0]!r} has decimal commas and {points[0]!r} decimal points: nothing "
+            "tells which the private column has. Write the numbers of the table in one way; or, if "
+            "its private numbers have commas, declare a schema, which cloakgp schema writes"
+        )
+
+
+def _proven(
+    names: Sequence[str], cells: Mapping[str, Cells], *, codes: frozenset[str]
+) -> dict[str, frozenset[Decimal]]:
+    """Return the signs of decimals that columns of numbers prove, of those that prove one."""
+    proven: dict[str, frozenset[Decimal]] = {}
+    for name in names:
+        texts = texts_alone(cells[name], codes=codes)
+        signs = evidence_of(texts).decimals
+        if signs:
+            written = [_written(name, each) for each in fitting(texts)]
+            shares = (_share(each, cells[name], codes=codes) for each in written)
+            proven[name] = signs if max(shares) == 1.0 else frozenset()
+    return proven
+
+
+def _elsewhere(
+    names: Sequence[str], cells: Mapping[str, Cells], *, codes: frozenset[str]
+) -> dict[str, frozenset[Decimal]]:
+    """Return, of each column, the signs of decimals that other columns of numbers prove."""
+    proven = _proven(names, cells, codes=codes)
+    return {
+        name: frozenset[Decimal]().union(
+            *(signs for other, signs in proven.items() if other != name)
+        )
+        for name in names
+    }
 
 
 def _share(number: Number, cells: Cells, *, codes: frozenset[str]) -> float:

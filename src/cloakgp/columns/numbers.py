@@ -51,6 +51,11 @@ class Number(Column):
     what: ClassVar[str] = "numbers"
 
     @property
+    def undecided(self) -> bool:
+        """Whether one sign stands for both, as nothing told what it means."""
+        return self.decimal == self.thousands
+
+    @property
     def filling(self) -> tuple[float, ...]:
         """The median of the public column."""
         return (self.fill,)
@@ -66,6 +71,9 @@ class Number(Column):
                 [read_number(text, self.decimal, self.thousands) for text in texts.tolist()],
                 dtype=np.float64,
             )
+            typed = cells[0].of_kind("numbers")
+            if typed.any():
+                values = np.where(typed, cells[0].numbers().values, values)
         coded = [value for value in map(read_entry, codes) if not np.isnan(value)]
         if coded:
             missing |= np.isin(values, coded)
@@ -93,15 +101,22 @@ class Number(Column):
     def validate(self) -> None:
         """Refuse a notation in which numbers are not unique."""
         super().validate()
-        if self.decimal == self.thousands:
-            raise ValueError(f"column {self.name!r}: decimals and thousands need different signs")
+        if self.undecided:
+            sign, other = self.decimal, "." if self.decimal == "," else ","
+            raise ValueError(
+                f"column {self.name!r}: nothing tells whether 1{sign}234 is a little more than one "
+                f'or more than a thousand. Say it in a schema: "decimalChar": "{sign}" without a '
+                f'"groupChar", or "decimalChar": "{other}" and "groupChar": "{sign}"'
+            )
 
     def to_field(self) -> Field:
         """Return notation and filling."""
         decimal = {} if self.decimal == "." else {"decimalChar": self.decimal}
         thousands = {"groupChar": self.thousands} if self.thousands else {}
         limits = [{"constraints": {"minimum": lo, "maximum": hi}} for lo, hi in self.ranges]
-        return {**decimal, **thousands, "fill": self.fill, **(limits[0] if limits else {})}
+        # A typical value is not known before it is known what its digits mean.
+        fill = {} if self.undecided else {"fill": self.fill}
+        return {**decimal, **thousands, **fill, **(limits[0] if limits else {})}
 
     @classmethod
     def from_field(cls, field: Field, common: Field) -> Self:
@@ -212,6 +227,8 @@ class Boolean(Column):
         meaning = {word.lower(): 0.0 for word in self.false_values}
         meaning |= {word.lower(): 1.0 for word in self.true_values}
         values = np.array([meaning.get(text.lower(), np.nan) for text in texts.tolist()])
+        # True by type is yes, whatever the words for it are.
+        values = np.where(cells[0].of_kind("truths"), texts == "true", values)
         values = np.where(missing, np.nan, values.astype(np.float64))
         strange = np.isnan(values) & ~missing
         yes, no = (", ".join(words) for words in (self.true_values, self.false_values))

@@ -7,6 +7,7 @@ for the schema. Of the private column: its declared bounds, by these alone.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from math import isfinite
 from typing import Any
@@ -18,6 +19,7 @@ from cloakgp.columns.categories import Category
 from cloakgp.columns.cells import ISO, Cells, cells_of
 from cloakgp.columns.dates import FORMS
 from cloakgp.columns.identifiers import Identifier, may_name_persons
+from cloakgp.columns.notation import evidence_of, texts_alone
 from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.formatting import percent
@@ -34,6 +36,8 @@ SAMPLE = 200
 MANY = 0.5
 # Signs of decimals and of thousands.
 NOTATIONS = ((".", ""), (",", ""), (",", "."), (".", ","))
+# Signs around numbers that make text of them.
+AROUND = re.compile(r"^[\s%‰€$£¥]+|[\s%‰€$£¥]+$|\s*(?:EUR|USD|GBP|CHF)$|^(?:EUR|USD|GBP|CHF)\s*")
 FAULTS = {
     "is not a number": "are no numbers",
     "is infinite": "are infinite",
@@ -147,6 +151,20 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
         for text, count in counted.items()
         if any(isfinite(read_number(text, *how)) for how in NOTATIONS)
     )
+    around = sum(
+        count
+        for text, count in counted.items()
+        if (bare := AROUND.sub("", text)) != text
+        and any(isfinite(read_number(bare, *how)) for how in NOTATIONS)
+    )
+    # Blanks that are not of the usual kinds are not in texts any more.
+    unread = Counter(cells.texts()[np.isnan(cells.numbers().values)].tolist())
+    around += sum(count for text, count in unread.items() if isfinite(read_number(text, ".", "")))
+    if around and MANY * rows <= numbers + around:
+        return (
+            f"{around:,} of its {rows:,} cells are numbers with something around them, such as %, "
+            "€ or a special blank, and all are taken as text: write plain numbers",
+        )
     if MANY * rows <= numbers < rows:
         return (
             f"{rows - numbers:,} of its {rows:,} cells are no numbers, and all are taken as text",
@@ -164,16 +182,33 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     return (f"dates are written in several forms ({', '.join(forms)}), and all are taken as text",)
 
 
-def _on_notation(column: Number, cells: Cells) -> tuple[str, ...]:
-    """Say how numbers are read that are not written with a point."""
-    if cells.typed != "text" or (column.decimal, column.thousands) == (".", ""):
+def _on_notation(column: Number, cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
+    """Say how numbers are read that are not written with a point, or that may be thousands."""
+    if cells.typed != "text":
         return ()
+    sign, other = (column.decimal, "." if column.decimal == "," else ",")
+    if column.undecided:
+        return (
+            f"nothing tells whether 1{sign}234 is a little more than one or more than a thousand, "
+            f'and it is refused: write "decimalChar": "{sign}" without a "groupChar", or '
+            f'"decimalChar": "{other}" and "groupChar": "{sign}"',
+        )
+    if (column.decimal, column.thousands) == (".", ""):
+        evidence = evidence_of(texts_alone(cells, codes=codes))
+        if not evidence.open or evidence.decimals:
+            return ()
+        return (
+            "read with decimal points, though 1.234 may be more than a thousand: if it is, declare "
+            '"decimalChar": "," and "groupChar": "."',
+        )
     thousands = f", and {column.thousands!r} between thousands" if column.thousands else ""
-    sign = "commas" if column.decimal == "," else "points"
-    return (f"read with decimal {sign}{thousands}: 1{column.decimal}5 is one and a half",)
+    signs = "commas" if column.decimal == "," else "points"
+    return (f"read with decimal {signs}{thousands}: 1{column.decimal}5 is one and a half",)
 
 
 def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> tuple[str, ...]:
+    if isinstance(column, Number) and column.undecided:
+        return _on_notation(column, cells[0], codes=codes)
     found = column.read(cells, codes=codes)
     rows, told = len(found.values), []
     if not rows:
@@ -197,7 +232,7 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
         if not column.levels:
             told.append("it has no levels")
     if isinstance(column, Number):
-        told += _on_notation(column, cells[0])
+        told += _on_notation(column, cells[0], codes=codes)
     if may_name_persons(column.name) and (often := repeats(cells[0], codes=codes)):
         told.append(f"{often}: {WHOSE}")
     whole = isinstance(column, Number) and bool((there % 1 == 0).all())

@@ -155,12 +155,16 @@ class Schema:
 
     @property
     def decimal(self) -> tuple[str, str]:
-        """Signs of decimals and of thousands in which public numbers are written."""
+        """Signs of decimals and of thousands in which public numbers are written.
+
+        A column without thousands says nothing of their sign.
+        """
         signs = [
             (getattr(column, "decimal", "."), getattr(column, "thousands", ""))
             for column in self.columns
         ]
-        return next((each for each in signs if each != (".", "")), (".", ""))
+        decimal = next((each[0] for each in signs if each != (".", "")), ".")
+        return decimal, next((each[1] for each in signs if each[0] == decimal and each[1]), "")
 
     @cached_property
     def _codes(self) -> frozenset[str]:
@@ -287,6 +291,27 @@ class Schema:
             if len(column.sources) > 1 and column.name not in names and lacking:
                 raise ValueError(f"{column.kind} {column.name} needs {_sources_of(column)}")
         return replace(self, columns=tuple(chosen))
+
+    def check_used(self, names: Sequence[str]) -> None:
+        """Refuse columns that somebody named, and that nothing would be predicted from.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Raises
+        ------
+        ValueError
+        """
+        used = {name for column in self.used for name in (column.name, *column.sources)}
+        if unused := [name for name in names if name not in used]:
+            taken = "it is taken for an id, or is" if len(unused) == 1 else "they are ids, or"
+            raise ValueError(
+                f"nothing would be predicted from {', '.join(unused)}: {taken} empty. Leave that "
+                "out of the inputs; or, if it is a category, a date or a number after all, declare "
+                "its kind in a schema, which cloakgp schema writes, or write all of its cells in "
+                "one way"
+            )
 
     def without(self, name: str) -> Schema:
         """Return the schema without the column of a name, if it has that."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns.cells import read_bytes
+from cloakgp.data.mixed import is_mixed, texts_of
 from cloakgp.privacy.entries import AROUND, NUMBER, is_missing, read_entry
 from cloakgp.privacy.person_ids import TEXT, WHOLE, person_id
 from cloakgp.utils.arrays import Array
@@ -56,6 +57,7 @@ def as_numbers(column: Any) -> tuple[NDArray[np.bool_], Array]:
             np.concatenate([missing for missing, _ in parts]),
             np.concatenate([values for _, values in parts]),
         )
+    column = texts_of(column)
     kind = column.type
     types = pa.types
     if types.is_dictionary(kind):
@@ -137,6 +139,7 @@ def as_texts(column: Any, *, name: str) -> list[str]:
     >>> as_texts(pa.array([" yes", "01", None]), name="ill")
     ['yes', '01', '']
     """
+    column = texts_of(column)
     _check_written(column.type, name=name)
     if pa.types.is_dictionary(column.type):
         return as_texts(column.cast(column.type.value_type), name=name)
@@ -205,7 +208,7 @@ def kind_of_ids(kind: Any) -> str:
         kind = kind.value_type
     if types.is_null(kind):
         return ""
-    if _is_text(kind):
+    if is_mixed(kind) or _is_text(kind):
         return TEXT
     if types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0):
         return WHOLE
@@ -250,6 +253,7 @@ def _check_written(kind: pa.DataType, *, name: str) -> None:
         kind = kind.value_type
     if not (
         _is_text(kind)
+        or is_mixed(kind)
         or types.is_boolean(kind)
         or types.is_integer(kind)
         or types.is_floating(kind)

@@ -21,6 +21,7 @@ from cloakgp.data.formats import Batch, format_of
 from cloakgp.data.formats.base import Rows, attempt
 from cloakgp.data.formats.delimited import Dialect
 from cloakgp.data.limits import UNLIMITED, ReadingLimits
+from cloakgp.data.mixed import texts_of
 from cloakgp.data.raw import ArrowCells, RawTable
 from cloakgp.data.schema import check_file, table_suffix
 from cloakgp.utils.extras import extra
@@ -300,6 +301,7 @@ class CopiedColumns:
     def see(self, table: Rows) -> None:
         """Take some rows into account."""
         for name, column in zip(table.column_names, table.columns, strict=True):
+            column = texts_of(column)
             if self.text and pa.types.is_binary(column.type):
                 self.notation.see(column)
             cells = ArrowCells(column)
@@ -320,6 +322,7 @@ class CopiedColumns:
         }
 
     def _copied(self, name: str, column: Any) -> Any:
+        column = texts_of(column)
         cells = ArrowCells(column)
         if cells.typed == "text":
             if not self.text and name in self._filled and name not in self._wordy:

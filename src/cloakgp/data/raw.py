@@ -16,19 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns.cells import Cells, Typed, is_gap, write_cell
+from cloakgp.columns.notation import ALWAYS_THOUSANDS
 from cloakgp.columns.numbers import read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_texts
+from cloakgp.data.mixed import is_mixed, kinds_of, objects_of, texts_of
 from cloakgp.privacy.entries import EMPTY, Entries, read_entry
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
     import pyarrow as pa
+    import pyarrow.compute as pc
 
 REFUSE, DROP = "refuse", "drop"
 # Stands for a private cell that is no number, whatever it holds.
 UNREADABLE = "unreadable"
+# In the order of the kinds of `cloakgp.data.mixed`.
+KINDS: tuple[Typed, ...] = ("text", "numbers", "truths", "times")
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 DAY_SECONDS = 86400.0
 
@@ -53,20 +58,49 @@ class ArrowCells(Cells):
     def typed(self) -> Typed:
         """The kind of cells by the column's type."""
         kind, types = self._kind, pa.types
+        if is_mixed(kind):
+            return self._typed_cells
         if types.is_boolean(kind):
             return "truths"
         if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
             return "numbers"
         return "times" if types.is_timestamp(kind) or types.is_date(kind) else "text"
 
+    @cached_property
+    def _typed_cells(self) -> Typed:
+        """The kind of all cells that are there, if each has one and it is the same."""
+        there = pc.is_valid(texts_of(self.column)).to_numpy(zero_copy_only=False)
+        kinds = set(kinds_of(self.column)[there].tolist())
+        return KINDS[kinds.pop()] if len(kinds) == 1 else "text"
+
+    def of_kind(self, kind: Typed) -> NDArray[np.bool_]:
+        """Return which cells are of a kind by their type."""
+        if not is_mixed(self._kind):
+            return super().of_kind(kind)
+        return np.asarray(kinds_of(self.column) == KINDS.index(kind))
+
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels in their order, where the column's type names and orders them."""
+        """Levels in their order, where the column's type names and orders them.
+
+        Raises
+        ------
+        ValueError
+            If chunks of the column have them in different orders.
+        """
         kind = self.column.type
         if not (pa.types.is_dictionary(kind) and kind.ordered):
             return ()
         parts = self.column.chunks if isinstance(self.column, pa.ChunkedArray) else [self.column]
-        return tuple(map(write_cell, parts[0].dictionary.to_pylist())) if parts else ()
+        orders = {tuple(map(write_cell, part.dictionary.to_pylist())) for part in parts}
+        longest = max(orders, key=len, default=())
+        for order in orders:
+            if list(order) != [level for level in longest if level in order]:
+                raise ValueError(
+                    "an ordered column has its levels in different orders in parts of the table, "
+                    "or others in each: give all of them one order (unify_dictionaries of Arrow)"
+                )
+        return longest
 
     @property
     def _kind(self) -> Any:
@@ -80,7 +114,7 @@ class ArrowCells(Cells):
 
     @cached_property
     def _texts(self) -> NDArray[np.object_]:
-        column = self.column
+        column = texts_of(self.column)
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
@@ -95,7 +129,7 @@ class ArrowCells(Cells):
         return np.asarray(found[places.astype(np.intp)], dtype=object)
 
     def _written(self, cells: Any) -> list[str]:
-        if self.typed == "text" and not pa.types.is_nested(cells.type):
+        if pa.types.is_string(cells.type) or self.typed == "text":
             try:
                 return as_texts(cells, name="")
             except ValueError:
@@ -112,7 +146,7 @@ class ArrowCells(Cells):
         if pa.types.is_date32(kind):
             days = self.column.cast(pa.int32()).to_numpy(zero_copy_only=False)
             return np.asarray(days, dtype=np.float64), np.isnan(np.asarray(days, dtype=np.float64))
-        if self.typed == "times":
+        if self.typed == "times" and not is_mixed(kind):
             stamps = self.column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
             whole = stamps.cast(pa.int64()).to_numpy(zero_copy_only=False)
             days = np.asarray(whole, dtype=np.float64) / (SECONDS["us"] * DAY_SECONDS)
@@ -146,14 +180,18 @@ class RawTable(Mapping[str, Cells]):
         """
         columns: dict[str, NDArray[Any]] = {}
         for name, cells in self.cells.items():
-            if cells.typed != "text":
-                column = getattr(cells, "column", None)
+            column = getattr(cells, "column", None)
+            mixed = column is not None and is_mixed(column.type)
+            if cells.typed != "text" and not mixed:
                 columns[name] = np.asarray(column.to_pandas())  # type: ignore[union-attr]
                 continue
             texts = cells.texts().copy()
             found = cells.numbers() if numeric else None
             if found is not None and not found.unreadable and not found.missing.all():
                 columns[name] = found.values
+            elif mixed:
+                columns[name] = np.empty(cells.count, dtype=object)
+                columns[name][:] = objects_of(column)
             else:
                 texts[texts == ""] = None
                 columns[name] = texts
@@ -271,6 +309,8 @@ class RawRows:
     def private(self, column: Any) -> tuple[Any, NDArray[np.bool_] | None]:
         """Return the private column in the notation of this package, and which rows are kept.
 
+        Numbers by type are what they are, in whatever notation text is read.
+
         Parameters
         ----------
         column : pyarrow.Array or pyarrow.ChunkedArray
@@ -284,13 +324,18 @@ class RawRows:
         plain = (self.decimal, self.thousands) == (".", "")
         if self.missing_output == REFUSE and (plain or self.classes):
             return column, None
+        typed = ArrowCells(column).of_kind("numbers")
+        column = texts_of(column)
         if pa.types.is_nested(column.type) or pa.types.is_temporal(column.type):
             return column, None
         texts = [write_cell(each) for each in as_texts(column, name="private")]
         empty = EMPTY - set(self.classes)
         missing = np.array([text in empty for text in texts], dtype=bool)
         if not self.classes and not plain:
-            texts = [self._in_points(text) for text in texts]
+            texts = [
+                text if is_number else self._in_points(text)
+                for text, is_number in zip(texts, typed.tolist(), strict=True)
+            ]
         if self.missing_output not in (REFUSE, DROP):
             texts = [
                 self.missing_output if gone else text
@@ -302,6 +347,9 @@ class RawRows:
         if text in EMPTY:
             return text
         number = read_number(text, self.decimal, self.thousands)
+        if is_gap(number) and self.thousands in ALWAYS_THOUSANDS:
+            # Then commas and points are both decimals, in whatever columns there are some.
+            number = read_number(text, "." if self.decimal == "," else ",", self.thousands)
         return UNREADABLE if is_gap(number) else repr(number)
 
     def encode(self, batch: Any, *, private: bool, first_row: int, place: str) -> tuple[Any, int]:

@@ -6,9 +6,9 @@ private column, or keeps an exception that could.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_person_ids, as_texts, check_cells
 from cloakgp.data.formats import TableFormat, format_of
 from cloakgp.data.formats.base import attempt, check_ids
+from cloakgp.data.mixed import objects_of
 from cloakgp.data.raw import DROP, RawRows, RawTable
 from cloakgp.data.schema import NoRowsError, check_file, checked_names
 from cloakgp.privacy.person_ids import PersonIds
@@ -221,6 +222,8 @@ def read_private_columns(
 ) -> tuple[dict[str, NDArray[np.object_]], NDArray[Any]]:
     """Read raw private inputs, every cell as it stands, and private numbers, or labels as text.
 
+    Private numbers are read in the notation that the schema states.
+
     Parameters
     ----------
     path : str or Path
@@ -247,9 +250,12 @@ def read_private_columns(
     table = _read_columns(Path(path), names=[*names, output], table_format=table_format)
     columns = {}
     for name in names:
-        cells = table.column(name).to_pylist()
+        cells = objects_of(table.column(name))
         columns[name] = np.empty(len(cells), dtype=object)
         columns[name][:] = cells
+    place = len(names)
+    column, _ = RawRows.by_schema(schema, classes=tuple(classes)).private(table.column(place))
+    table = table.set_column(place, output, column)
     return columns, _private_output(table, output, classes=classes)
 
 
@@ -295,9 +301,14 @@ def read_public_rows(
     *,
     names: Sequence[str],
     groups: str | None = None,
+    raw: RawRows | None = None,
+    output: str = "",
     table_format: TableFormat | None = None,
 ) -> tuple[RawTable, PersonIds | None]:
     r"""Read raw public columns of a table, and whose rows they are, at once: of the same rows.
+
+    Which rows have a private value is public where the custodian says that the others are left
+    out; no private cell is looked at otherwise.
 
     Parameters
     ----------
@@ -305,6 +316,10 @@ def read_public_rows(
     names : sequence of str
     groups : str, optional
         Name of the public column that says whose row it is.
+    raw : RawRows, optional
+        Whether rows without a private value are left out; none is if not given.
+    output : str
+        Name of the private column, with raw rows.
     table_format : TableFormat, optional
         If not given, the one that the file's name tells.
 
@@ -326,9 +341,21 @@ def read_public_rows(
     ...     _ = people.write_text("person,age\neve,30\n")
     ...     read_public_rows(people, names=["age"], groups="person")[1]
     ['eve']
+
+    >>> from cloakgp.columns import Number, Schema
+    >>> raw = RawRows(Schema((Number("age"),)), missing_output="drop")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("age,height\n30,170\n40,\n")
+    ...     found, _ = read_public_rows(people, names=["age"], raw=raw, output="height")
+    >>> found["age"].texts().tolist()
+    ['30']
     """
-    wanted = [*names, *([] if groups is None else [groups])]
+    drops = raw is not None and raw.missing_output == DROP
+    wanted = [*names, *([] if groups is None else [groups]), *([output] if drops else [])]
     table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
+    if raw is not None and drops:
+        table = table.filter(pa.array(raw.private(table.column(len(wanted) - 1))[1]))
     people = None if groups is None else _person_ids(table, groups)
     return RawTable.of(table, names), people
 
@@ -362,6 +389,8 @@ class People:
         Public, of counts.
     without_output : int
         The number of further rows, which are left out as they have no private value.
+    more_private : dict of str to arrays of shape (N,)
+        Further private columns, by name: for a fit, too, and for nothing else.
     """
 
     columns: RawTable
@@ -369,6 +398,7 @@ class People:
     groups: PersonIds | None
     exposure: Array | None = None
     without_output: int = 0
+    more_private: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def read_people(
@@ -379,9 +409,13 @@ def read_people(
     groups: str | None = None,
     exposure: str | None = None,
     more: Sequence[str] = (),
+    more_outputs: Sequence[str] = (),
     table_format: TableFormat | None = None,
 ) -> People:
     """Read raw public columns and the private column of a table, at once: of the same rows.
+
+    So are further private columns: a database may give rows in another order when it is asked
+    again, and what one person says would stand in the rows of several.
 
     Parameters
     ----------
@@ -397,73 +431,44 @@ def read_people(
         Name of the public column of numbers that says in how much each row was counted.
     more : sequence of str
         Names of further public columns, which are no inputs.
+    more_outputs : sequence of str
+        Names of further private columns. No row is left out then, since it may have one of them.
     table_format : TableFormat, optional
 
     Raises
     ------
     FileNotFoundError, ValueError
-        As for `read_rows` and `read_labelled_rows`.
+        As for `read_rows` and `read_labelled_rows`; and if rows that lack one of several private
+        columns are to be left out.
     """
+    if more_outputs and raw.missing_output == DROP:
+        raise ValueError("rows are left out (missing_output) for one private column, not several")
     names = checked_names([*raw.schema.sources, *more], output=output)
     others = [each for each in (groups, exposure) if each is not None]
-    wanted = [*names, *others, output]
+    wanted = [*names, *others, *more_outputs, output]
     table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
-    place = len(wanted) - 1
-    column, kept = raw.private(table.column(place))
-    table = table.set_column(place, output, column)
+    kept = None
+    for place in range(len(wanted) - len(more_outputs) - 1, len(wanted)):
+        column, kept = raw.private(table.column(place))
+        table = table.set_column(place, wanted[place], column)
     if kept is not None:
         table = table.filter(pa.array(kept))
     if not table.num_rows:
         raise ValueError(f"{path} has no row whose {output} is there")
     people = None if groups is None else _person_ids(table, groups)
-    private = _private_output(table, output, classes=raw.classes, fixed=raw.fixed)
+    private = {
+        name: _private_output(table, name, classes=raw.classes, fixed=raw.fixed)
+        for name in (output, *more_outputs)
+    }
     exposures = None if exposure is None else _public_columns(table, [exposure])[:, 0]
     return People(
         columns=RawTable.of(table, names),
-        private=private,
+        private=private[output],
         groups=people,
         exposure=exposures,
         without_output=0 if kept is None else len(kept) - int(kept.sum()),
+        more_private={name: private[name] for name in more_outputs},
     )
-
-
-def rows_with_output(
-    path: str | Path, *, raw: RawRows, output: str, table_format: TableFormat | None = None
-) -> NDArray[np.bool_] | None:
-    r"""Return which rows are kept by their private cell; None for all.
-
-    It is public where the custodian says that rows without a private value are left out, and no
-    cell is looked at otherwise.
-
-    Parameters
-    ----------
-    path : str or Path
-    raw : RawRows
-    output : str
-        Name of the private column.
-    table_format : TableFormat, optional
-        If not given, the one that the file's name tells.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from cloakgp.columns import Number, Schema
-    >>> raw = RawRows(Schema((Number("age"),)), missing_output="drop")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     people = Path(folder) / "people.csv"
-    ...     _ = people.write_text("age,height\n30,170\n40,\n")
-    ...     rows_with_output(people, raw=raw, output="height").tolist()
-    [True, False]
-    """
-    if raw.missing_output != DROP:
-        return None
-    table = _read_columns(Path(path), names=[output], table_format=table_format)
-    return raw.private(table.column(0))[1]
 
 
 def read_person_ids(
@@ -568,10 +573,10 @@ def _private_column(table: Any, name: str, *, fixed: bool = False) -> Array:
         raise ValueError(f"column {name!r} has empty cells: fill them, or say {meant}{hidden}")
     if np.isnan(values).any():
         raise ValueError(
-            f"column {name!r} has cells that are not numbers: correct them ({hidden}). Private "
-            "numbers are read in the notation of the public ones: where they have decimal commas, "
-            "or signs between thousands, say so of a public column of numbers in the schema "
-            '("decimalChar": ",", "groupChar": "."), or write plain numbers'
+            f"column {name!r} has cells that are not numbers: correct them ({hidden}). Text is "
+            "read in the notation of the inputs: where it has decimal commas, or signs between "
+            "thousands, say so of an input of numbers in a schema (--schema; "
+            '"decimalChar": ",", "groupChar": "."), or write plain numbers'
         )
     if np.isinf(values).any():
         raise ValueError(f"column {name!r} has infinite cells: correct them ({hidden})")

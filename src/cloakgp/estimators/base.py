@@ -148,8 +148,31 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
         raise ValueError(f"X has more than one column {', '.join(map(str, repeated))}")
     check_unmasked(X, name="X")
     least = 2 if fitting else 1
-    inputs = validate_data(estimator, X, dtype=np.float64, reset=fitting, ensure_min_samples=least)
+    try:
+        inputs = validate_data(
+            estimator, X, dtype=np.float64, reset=fitting, ensure_min_samples=least
+        )
+    except ValueError:
+        if _holds_numbers(X):
+            raise
+        # The error of numpy quotes a cell.
+        raise ValueError(
+            "X has entries that are no numbers: where columns are of words or dates, give a table "
+            "whose columns all have texts for names, which X.columns.map(str) makes of other names"
+        ) from None
     return np.asarray(inputs, dtype=np.float64)
+
+
+def _holds_numbers(X: ArrayLike) -> bool:
+    """Return whether numpy reads an array as numbers."""
+    try:
+        np.asarray(X, dtype=np.float64)
+    except ValueError:
+        return False
+    except TypeError:
+        # Of what is no array at all, scikit-learn's error is the better one.
+        return True
+    return True
 
 
 def check_inputs_of(estimator: BaseEstimator, X: ArrayLike, y: object) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from typing import Any
 
 from cloakgp.columns import Schema
@@ -21,7 +20,6 @@ from cloakgp.data.tables import (
     People,
     read_people,
     read_public_rows,
-    rows_with_output,
 )
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.quantiles import DPGPQuantileRegressor
@@ -35,6 +33,7 @@ from cloakgp.orders.options import Order, SourceTable, kernel_of
 from cloakgp.orders.origin import with_left_out
 from cloakgp.orders.progress import Reporter
 from cloakgp.privacy.noise_choice import check_noise
+from cloakgp.privacy.person_ids import PersonIds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
@@ -265,19 +264,16 @@ def estimator_of(request: FitRequest, **public: Any) -> Estimator:
     return DPGPClassifier(**parameters | {"classes": Classes.checked(list(parameters["classes"]))})
 
 
-def public_columns(source: SourceTable, raw: RawRows) -> tuple[RawTable, list[str] | None]:
+def public_columns(source: SourceTable, raw: RawRows) -> tuple[RawTable, PersonIds | None]:
     """Return the raw public columns of the rows that are kept, and the persons of these."""
-    table_format = source.table_format
-    columns, people = read_public_rows(
+    return read_public_rows(
         source.path,
         names=raw.schema.sources,
         groups=source.person or None,
-        table_format=table_format,
+        raw=raw,
+        output=source.output,
+        table_format=source.table_format,
     )
-    kept = rows_with_output(source.path, raw=raw, output=source.output, table_format=table_format)
-    if kept is None:
-        return columns, people
-    return columns.filter(kept), None if people is None else list(compress(people, kept))
 
 
 def _with_number(raw: RawRows, name: str) -> RawRows:

@@ -70,6 +70,8 @@ class SourceTable:
         Name of the private column.
     inputs : list of str
         Names of the public columns; all of the schema if empty.
+    chosen : bool
+        Whether somebody chose these inputs: one that would not be used is refused then.
     schema : Schema, Path or None
         What the public columns are, or the file that says it.
     person : str
@@ -86,6 +88,7 @@ class SourceTable:
     path: Path
     output: str
     inputs: Sequence[str] = ()
+    chosen: bool = True
     schema: Schema | Path | None = None
     person: str = ""
     exposure: str = ""
@@ -116,6 +119,7 @@ class SourceTable:
             Further private columns.
         """
         from cloakgp.columns import infer_schema
+        from cloakgp.columns.inference import check_one_notation
         from cloakgp.data.raw import RawRows, check_missing_output
         from cloakgp.data.schema import checked_names
         from cloakgp.data.tables import read_public
@@ -144,9 +148,48 @@ class SourceTable:
             self.path, names=names, most=INFERENCE_ROWS, table_format=self.table_format
         )
         schema = infer_schema(public, names) if declared is None else declared.complete(public)
+        if self.chosen:
+            schema.check_used(self.inputs)
         schema.validate()
+        if declared is None and not classes:
+            check_one_notation(public, schema)
         check_missing_output(self.missing_output, classes=classes)
         return RawRows.by_schema(schema, missing_output=self.missing_output, classes=tuple(classes))
+
+
+def remarks_of_reading(source: SourceTable, *, others: Sequence[str] = ()) -> list[str]:
+    """Return what should be known of how public columns are read, where no schema declares it.
+
+    Parameters
+    ----------
+    source : SourceTable
+    others : sequence of str
+        Further private columns.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If the table cannot be read.
+    """
+    if source.declared is not None:
+        return []
+    from cloakgp.columns import infer_schema
+    from cloakgp.columns.remarks import WHOSE, remarks_on
+    from cloakgp.data.schema import checked_names
+    from cloakgp.data.tables import read_public
+
+    for output in (source.output, *others):
+        checked_names(source.inputs, output=output)
+    public = read_public(
+        source.path, names=source.inputs, most=INFERENCE_ROWS, table_format=source.table_format
+    )
+    told = remarks_on(infer_schema(public, source.inputs), public)
+    return [
+        f"{name}: {remark}"
+        for name, remarks in told.items()
+        for remark in remarks
+        if not remark.endswith(WHOSE)
+    ]
 
 
 def person_hint(source: SourceTable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from math import isfinite
 from typing import Literal, TypeVar
@@ -12,7 +13,7 @@ Name = TypeVar("Name", bound=str)
 
 
 def names(listed: str, *, example: str = "age,weight") -> list[str]:
-    """Return the names in a list with commas.
+    """Return the names in a list with commas; one that has commas itself stands in quotes.
 
     Parameters
     ----------
@@ -24,10 +25,16 @@ def names(listed: str, *, example: str = "age,weight") -> list[str]:
     --------
     >>> names("age, weight")
     ['age', 'weight']
+    >>> names('age,"income, in EUR"')
+    ['age', 'income, in EUR']
     """
-    parts = [name.strip() for name in listed.split(",")]
-    if not all(parts):
-        raise ValueError(f"{listed!r} is no list of names: write them with commas, as {example}")
+    rows = list(csv.reader([listed], skipinitialspace=True))
+    parts = [name.strip() for name in rows[0]] if len(rows) == 1 else []
+    if not parts or not all(parts):
+        raise ValueError(
+            f"{listed!r} is no list of names: write them with commas, as {example}, and one that "
+            "has commas in quotes, as 'age,\"income, in EUR\"'"
+        )
     return parts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,6 +94,11 @@ class VisitOrder:
         check_missing_output(self.source.missing_output, classes=class_names_of(self.known))
         if bool(self.person_ids) != bool(self.earlier):
             raise ValueError("--id and --earlier go together: the column, and each table before")
+        if self.person_ids and self.source.person not in ("", self.person_ids):
+            raise ValueError(
+                "--id and --person name one column: whose rows are protected together, and who is "
+                "in which tables"
+            )
         if not self.new_rows:
             if self.by_rows:
                 raise ValueError(
@@ -224,7 +229,7 @@ def _ask_again(order: VisitOrder, reporter: Reporter) -> Release:
     if not isinstance(strategy, DenseStrategy):
         rows = rows_of(order.source, raw).report_to(reporter.rows)
         return refine(known, rows, queries, **settings)
-    X, private, of_rows, _ = _read(order, raw)
+    X, private, of_rows, _ = _read(order, raw, person=order.source.person)
     if not np.array_equal(X, strategy.X):
         raise ValueError(
             f"{order.source.path} has other rows than the release was made from, or in another "
@@ -243,19 +248,26 @@ def _ask_new_rows(order: VisitOrder, reporter: Reporter) -> Release:
     known, source = order.known, order.source
     raw = _raw_rows(order)
     about: dict[str, Any] = {"by_rows": order.by_rows, "people": order.people, "ids": None}
-    if order.person_ids:
-        ids = [read_person_ids(path, name=order.person_ids) for path in order.earlier]
-        own = read_person_ids(source.path, name=order.person_ids, table_format=source.table_format)
-        about["ids"] = [*ids, own]
+    ids = [read_person_ids(path, name=order.person_ids) for path in order.earlier]
     queries, settings = _query_points(order), _settings(order, reporter)
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
         rows = rows_of(source, raw).report_to(reporter.rows)
+        if order.person_ids:
+            own = read_person_ids(
+                source.path, name=order.person_ids, table_format=source.table_format
+            )
+            about["ids"] = [*ids, own]
         made = extend(known, rows, None, queries, **about, **settings)
         return with_left_out(
             made, without_output=rows.without_output, without_inputs=rows.without_inputs
         )
-    X, private, of_rows, gone = _read(order, raw)
+    X, private, of_rows, gone = _read(order, raw, person=source.person or order.person_ids)
     settings |= of_rows
+    if order.person_ids:
+        # Of the rows that are asked: another read of a database may be of others.
+        about["ids"] = [*ids, settings["groups"]]
+    if not source.person:
+        settings["groups"] = None
     return with_left_out(extend(known, X, private, queries, **about, **settings), **gone)
 
 
@@ -302,16 +314,19 @@ def class_names_of(known: Release) -> tuple[str, ...]:
 
 
 def _read(
-    order: VisitOrder, raw: RawRows
+    order: VisitOrder, raw: RawRows, *, person: str
 ) -> tuple[Array, NDArray[Any], dict[str, Any], dict[str, int]]:
     """Return inputs and outputs of the kept rows, their settings, and how many are left out."""
     from cloakgp.orders.estimators import people_of
+    from cloakgp.privacy.person_ids import WHOLE, PersonIds
 
-    people = people_of(order.source, raw)
+    people = people_of(replace(order.source, person=person), raw)
     encoded = raw.schema.encode(people.columns)
     of_rows: dict[str, Any] = {}
     if people.groups is not None:
-        of_rows["groups"] = list(compress(people.groups, encoded.kept))
+        of_rows["groups"] = PersonIds(
+            compress(people.groups, encoded.kept), whole=people.groups.kind == WHOLE
+        )
     if people.exposure is not None:
         of_rows["exposure"] = people.exposure[encoded.kept]
     gone = {

@@ -71,6 +71,7 @@ class Columns:
         schema = infer_schema(public, names) if schema is None else schema.complete(public)
         if declaration.forgetting is not None:
             schema = replace(schema, columns=(*schema.columns, *times.columns))
+        schema.check_used(names)
         schema.validate()
         return cls(inputs=schema, times=times)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cloakgp.data.formats import format_of
 from cloakgp.data.formats.delimited import without_formulas
 from cloakgp.data.schema import FORMATS
+from cloakgp.data.tables import column_names_of, read_public
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 FORMULAS = st.builds(
@@ -88,3 +89,44 @@ def test_written_tables(tmp_path, suffix):
         return
     with path.open(newline="") as file:
         assert list(csv.reader(file)) == [["'=cmd", "mean"], ["'@a", "-1.0"], ["-2", "2.0"]]
+
+
+BODY = "".join(f"{20 + row};{'ab'[row % 2]};{100 + row},5\n" for row in range(9))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("age;job;y, in EUR, CHF, USD\n" + BODY, "y, in EUR, CHF, USD"),
+        ("sep=;\nage;job;y\n" + BODY, "y"),
+        ('\ufeff"sep=;"\r\nage;job;y\r\n' + BODY, "y"),
+        ("sep=,\nage,job,y\n" + BODY.replace(",", ".").replace(";", ","), "y"),
+        (" age ; job ; y \n" + BODY, "y"),
+        ('age,"jo\nb",y\n' + BODY.replace(",", ".").replace(";", ","), "y"),
+        ("age;job;y\n" + BODY.replace("20;a", f'20;"{"x" * 200_000}"', 1), "y"),
+    ],
+)
+def test_cells_and_names_are_those_that_are_meant(text, name, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(text.encode())
+    names = column_names_of(path)
+    assert (len(names), names[-1], names[0]) == (3, name, "age")
+    found = read_public(path, names=["age", name])
+    assert found["age"].texts().tolist() == [str(20 + row) for row in range(9)]
+    assert [cell[:3] for cell in found[name].texts().tolist()] == [str(100 + r) for r in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (("age;job;y\n" + BODY).replace("\n", "\r"), "end in a carriage return alone"),
+        ("age;job;y\n" + BODY.replace("\n", ";\n"), "its rows end in a separator that the line of"),
+    ],
+)
+def test_ends_of_lines_and_rows_are_told_and_no_cell(text, advice, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(ValueError, match=advice) as caught:
+        column_names_of(path)
+    frames = [frame.frame.f_locals for frame in caught.traceback]
+    assert not any("100,5" in str(value) for found in frames[2:] for value in found.values())

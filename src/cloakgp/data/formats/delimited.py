@@ -34,7 +34,7 @@ from cloakgp.data.formats.base import (
     describe_damage,
     read_batches,
 )
-from cloakgp.data.limits import UNLIMITED, ReadingLimits
+from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
 from cloakgp.privacy.entries import AROUND, NUMBER
 from cloakgp.privacy.person_ids import TEXT
 from cloakgp.utils.extras import extra
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 # Bytes that are split into cells at a time, and that a row can have at most.
 BLOCK = 2**20
+# In bytes, with a mark of UTF-8 and quotes.
+LONGEST_SEPARATOR_LINE = 16
 # In bytes: names of columns that are not over by then are no header, whatever lines there are.
 LONGEST_HEADER = 2**20
 # What the last row holds that is read, in every cell. A quote that was opened and never closed
@@ -57,6 +59,17 @@ END = "cloakgp: end of file"
 SEPARATED_BY = (",", ";", "\t")
 # After blanks too, which some programs take off; the last four are wide forms of the first.
 FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+# Said of lines that end as those of old Macintoshes did, and of rows that go on behind the names.
+OLD_LINES = (
+    "the lines of the table end in a carriage return alone: save it as CSV (UTF-8), or with the "
+    "line ends of another system"
+)
+LONGER_ROWS = (
+    "its rows end in a separator that the line of column names lacks: write one there, too, or "
+    "take those off"
+)
+# Excel's own first line, which names the separator.
+SEPARATOR_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\"?sep=[,;\t]\"?\r?\n")
 # They separate cells in some programs, whatever stands behind them.
 SEPARATORS = ("\t", "\r", "\n")
 
@@ -238,7 +251,36 @@ def _open_csv(path: Path, *, limits: ReadingLimits) -> Iterator[Any]:
         if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             # What cannot be decoded is no reason to stop: it matches nothing, and is no number.
             file = codecs.EncodedFile(file, "utf-8", "utf-16", errors="replace")
-        yield file
+        yield _AfterSeparatorLine(file)
+
+
+class _AfterSeparatorLine:
+    """A file without the line of Excel's that names the separator, if that is its first."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        first = bytes(file.readline(LONGEST_SEPARATOR_LINE))
+        self._held = b"" if SEPARATOR_LINE.fullmatch(first) else first
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._held:
+            return bytes(self._file.read(size))
+        held = self._held if size < 0 else self._held[:size]
+        self._held = self._held[len(held) :]
+        return held
+
+    def readline(self, size: int) -> bytes:
+        held, self._held = self._held[:size], self._held[size:]
+        if held.endswith(b"\n") or len(held) == size:
+            return held
+        return held + bytes(self._file.readline(size - len(held)))
 
 
 def _open_bytes(path: Path) -> Any:
@@ -284,12 +326,15 @@ class _Limited(io.RawIOBase):
 
 
 def _read_header(path: Path, *, limits: ReadingLimits) -> tuple[list[str], str]:
-    """Return the names of the columns, and the separator of cells.
+    """Return the names of the columns without blanks around them, and the separator of cells.
 
-    That is whatever makes the most cells of the first line; of commas, where that is open.
+    That is whatever makes the most cells of the first line, of those that make as many of the next
+    if there are some: names may have commas. It is of commas, where that is open.
 
     Raises
     ------
+    RefusedError
+        If lines are not ended, or rows are longer by nothing, so that cells cannot be told apart.
     ValueError, OSError, EOFError, csv.Error
         If there is no header; these may quote it, and must not reach anybody.
     """
@@ -297,15 +342,38 @@ def _read_header(path: Path, *, limits: ReadingLimits) -> tuple[list[str], str]:
     with _open_csv(path, limits=limits) as file:
         lines = _read_lines(file, read)
         next(filter(None, csv.reader(lines, skipinitialspace=True)))
-    best: tuple[list[str], str] = ([], ",")
+        below = _count_cells(read_bytes(bytes(file.readline(LONGEST_HEADER))))
+    found = []
     for separator in SEPARATED_BY:
         # A tab is a blank, and would be taken off.
-        blanks = separator != "\t"
-        rows = csv.reader(read, delimiter=separator, skipinitialspace=blanks)
-        names = next(filter(None, rows), [])
-        if len(names) > len(best[0]):
-            best = names, separator
-    return best
+        rows = csv.reader(read, delimiter=separator, skipinitialspace=separator != "\t")
+        found.append((next(filter(None, rows), []), separator))
+    found.sort(key=lambda each: -len(each[0]))
+    fitting = [each for each in found if len(each[0]) == below[each[1]].count > 1]
+    names, separator = (*fitting, *found)[0]
+    first = below[separator]
+    if first.count == len(names) + 1 > 2 and first.last_empty:
+        raise RefusedError(f"{path}: {LONGER_ROWS}")
+    return [name.strip(" \t") for name in names], separator
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """How many cells a row has, and whether there is nothing in its last one."""
+
+    count: int
+    last_empty: bool
+
+
+def _count_cells(row: str) -> dict[str, _Counted]:
+    """Return what is known of a row by each separator; of what is in it, nothing else is kept."""
+    counted = {}
+    for separator in SEPARATED_BY:
+        cells: list[str] = []
+        with suppress(csv.Error):
+            cells = next(csv.reader([row], delimiter=separator, skipinitialspace=True), [])
+        counted[separator] = _Counted(len(cells), bool(cells) and not cells[-1].strip())
+    return counted
 
 
 def _read_lines(file: Any, read: list[str]) -> Iterator[str]:
@@ -313,6 +381,10 @@ def _read_lines(file: Any, read: list[str]) -> Iterator[str]:
     while line := bytes(file.readline(left)):
         if not read:
             line = line.removeprefix(codecs.BOM_UTF8)
+            if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
+                # It may be the whole file.
+                line = b""
+                raise RefusedError(OLD_LINES)
         left -= len(line)
         read.append(read_bytes(line))
         yield read[-1]

@@ -70,7 +70,9 @@ def select_from_sqlite(path: Path, query: str, *, limits: ReadingLimits) -> Iter
         return sqlite3.SQLITE_DENY
 
     address = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True)) as database:
+    # Chunks of a pass are read by one thread after another, never by two at once.
+    opened = sqlite3.connect(address, uri=True, check_same_thread=False)
+    with closing(opened) as database:
         database.text_factory = bytes
         for setting in CAREFUL:
             database.execute(f"PRAGMA {setting}").close()

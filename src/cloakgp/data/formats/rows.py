@@ -1,7 +1,7 @@
 """Formats that give rows of Python objects: spreadsheets and databases.
 
-Every cell becomes text on its own, as CSV would have it, so that what a cell is read as depends on
-no other.
+Every cell is kept on its own (`cloakgp.data.mixed`), so that what a cell is read as depends on no
+other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from cloakgp.data.cells import FRACTIONAL
 from cloakgp.data.formats.base import Batch, Rows, TableFormat, read_batches
 from cloakgp.data.formats.delimited import as_frame, without_formulas
 from cloakgp.data.formats.queries import select_from_sqlite
-from cloakgp.data.limits import UNLIMITED, ReadingLimits
+from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
+from cloakgp.data.mixed import mixed_column
 from cloakgp.privacy.person_ids import TEXT, WHOLE
 from cloakgp.utils.extras import extra
 
@@ -29,6 +30,10 @@ with extra("tables"):
 
 # Of a workbook, below its names.
 SHEET_ROWS = 2**20 - 1
+HIDDEN_SHEET = (
+    "the first sheet of the workbook is hidden, and the first one is read: show it, or put the "
+    "sheet with the table first"
+)
 
 
 class RowFormat(TableFormat):
@@ -58,8 +63,9 @@ class RowFormat(TableFormat):
             kinds: set[str] = set()
             for rows, line in enumerate(lines, start=1):
                 self.limits.check_rows(rows)
-                if _text(line, place):
-                    kinds.add(self._kind_of_id(line[place]))
+                cell = _cell(line, place)
+                if write_cell(cell):
+                    kinds.add(self._kind_of_id(cell))
             return kinds
 
     def _kind_of_id(self, cell: object) -> str:
@@ -82,22 +88,19 @@ class RowFormat(TableFormat):
     def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
-        """Read the named columns as text, a number of rows at a time."""
+        """Read the named columns, a number of rows at a time."""
         del threads
-        with closing(read_batches(path, self._as_text(path, names, rows=rows))) as batches:
+        with closing(read_batches(path, self._by_cells(path, names, rows=rows))) as batches:
             yield from batches
 
-    def _as_text(
+    def _by_cells(
         self, path: Path, names: Sequence[str], *, rows: int
     ) -> Generator[Batch, None, None]:
         with closing(self._rows(path)) as lines:
             header = _header(next(lines, ()))
             places = [header.index(name) for name in names]
             while taken := list(islice(lines, rows)):
-                columns = [
-                    pa.array([_text(line, place) for line in taken], pa.string())
-                    for place in places
-                ]
+                columns = [mixed_column([_cell(line, place) for line in taken]) for place in places]
                 yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
@@ -105,23 +108,32 @@ def _header(cells: Sequence[Any]) -> list[str]:
     return [write_cell(cell) for cell in cells]
 
 
-def _text(line: Sequence[Any], place: int) -> str | None:
-    return (write_cell(line[place]) or None) if place < len(line) else None
+def _cell(line: Sequence[Any], place: int) -> Any:
+    return line[place] if place < len(line) else None
 
 
 class SpreadsheetFormat(RowFormat):
-    """The first sheet of a workbook: Excel or OpenDocument."""
+    """The first sheet of a workbook, which must not be hidden: Excel or OpenDocument."""
 
     certain_names = False
     all_fractional = True
 
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
-        """Yield rows from the first that holds something."""
+        """Yield rows from the first that holds something.
+
+        Raises
+        ------
+        RefusedError
+            If the sheet is hidden: nobody who opens the workbook sees it.
+        """
         with extra("excel"):
             import python_calamine
         self._check_unpacked(path)
         try:
             with python_calamine.CalamineWorkbook.from_path(str(path)) as book:
+                shown = python_calamine.SheetVisibleEnum.Visible
+                if any(sheet.visible != shown for sheet in book.sheets_metadata[:1]):
+                    raise RefusedError(HIDDEN_SHEET)
                 lines = book.get_sheet_by_index(0).to_python(skip_empty_area=True)
         except python_calamine.CalamineError:
             lines = None

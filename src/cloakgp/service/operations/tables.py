@@ -280,6 +280,7 @@ def _read(new: NewTable, path: Path, *, limits: ReadingLimits) -> tuple[RawRows,
     source = SourceTable(
         path=path,
         inputs=names,
+        chosen=bool(new.inputs),
         output=new.output,
         schema=declared,
         person=new.person,

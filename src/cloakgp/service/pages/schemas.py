@@ -10,6 +10,7 @@ from typing import Any
 from cloakgp.columns import schema_from_text
 from cloakgp.columns.base import Column
 from cloakgp.columns.kinds import COLUMN_KINDS
+from cloakgp.columns.numbers import Number
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import ColumnPreview
 from cloakgp.service.pages.fields import Fields, number_of, text_of
@@ -39,8 +40,10 @@ class ColumnFields:
     ----------
     number : int
         Number of the column in the names of its fields.
-    name, title, unit, kind, missing, fill, levels : str
+    name, title, unit, kind, missing, fill, levels, notation : str
         Values in the form.
+    sign : str
+        Of which nothing tells whether it stands before decimals or between thousands; mostly empty.
     described : str
         Description of the inferred column.
     kinds, policies : dict of str to str
@@ -56,6 +59,8 @@ class ColumnFields:
     missing: str
     fill: str
     levels: str
+    notation: str
+    sign: str
     described: str
     kinds: Mapping[str, str]
     policies: Mapping[str, str]
@@ -86,12 +91,14 @@ def columns_of(
             "missing": column.missing,
             "fill": "" if fill is None else f"{fill:g}",
             "levels": "\n".join(levels),
+            "notation": "",
         }
         values = {name: str(earlier.get(f"{name}_{number}", value)) for name, value in seen.items()}
         fields.append(
             ColumnFields(
                 number=number,
                 name=column.name,
+                sign=_undecided_sign(column),
                 described=column.describe(),
                 kinds=KINDS if column.kind in KINDS else {column.kind: column.kind},
                 # The server refuses a policy that does not go with the chosen kind.
@@ -111,7 +118,7 @@ def schema_text_of(seen: str, form: Fields) -> str:
     seen : str
         The inferred schema.
     form : fields
-        Kind, title, unit, missing, fill and levels of each column, by its number.
+        Kind, title, unit, missing, fill, levels and notation of each column, by its number.
 
     Raises
     ------
@@ -157,7 +164,28 @@ def schema_text_of(seen: str, form: Fields) -> str:
             )
         field["missing"] = missing
         _fill(field, column.name, kind, form, number)
+        if kind == "number" and (sign := _undecided_sign(column)):
+            _decide(field, column.name, sign, form, number)
     return json.dumps(tree)
+
+
+def _undecided_sign(column: Column) -> str:
+    return column.decimal if isinstance(column, Number) and column.undecided else ""
+
+
+def _decide(field: dict[str, Any], name: str, sign: str, form: Fields, number: int) -> None:
+    """Set what a sign between digits means, as the form says."""
+    field.pop("groupChar", None)
+    said = text_of(form, f"notation_{number}")
+    if said == "decimals":
+        field["decimalChar"] = sign
+    elif said == "thousands":
+        field |= {"decimalChar": "." if sign == "," else ",", "groupChar": sign}
+    else:
+        raise InvalidError(
+            f"column {name}: say what 1{sign}234 is",
+            fields={f"notation_{number}": "choose what it is"},
+        )
 
 
 def _fill(field: dict[str, Any], name: str, kind: str, form: Fields, number: int) -> None:

@@ -1,0 +1,198 @@
+"""Notation of numbers in text: which signs stand before decimals and between thousands.
+
+Of 1,234 nobody knows it. A sign is proven by a number that can be read in one way: 1,5 and 0,123
+have decimals after it, 1,234,567 and 1,234.5 have it between thousands. What is proven in one
+column of a table holds for those in which nothing is. Beside whole numbers below a thousand alone,
+groups of three digits are thousands: decimals of which every cell has three make no whole numbers
+without any. What is open then is not guessed, but for points, which are those of decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from cloakgp.columns.cells import Cells
+from cloakgp.columns.numbers import Decimal, Thousands
+
+Notation = tuple[Decimal, Thousands]
+"""The signs of decimals and of thousands."""
+
+PLAIN: Notation = (".", "")
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+SIGNS: tuple[Decimal, Decimal] = (",", ".")
+# Between thousands, whatever stands before decimals.
+ALWAYS_THOUSANDS: tuple[Thousands, ...] = (" ", "'", "’", "\u00a0", "\u202f")
+BY_DECIMAL: tuple[tuple[Decimal, tuple[Thousands, ...]], ...] = (
+    (",", (".", *ALWAYS_THOUSANDS)),
+    (".", (",", *ALWAYS_THOUSANDS, "_")),
+)
+GROUPED: dict[Notation, re.Pattern[str]] = {
+    (decimal, sign): re.compile(
+        rf"[+-]?[0-9]{{1,3}}(?:{re.escape(sign)}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?"
+    )
+    for decimal, signs in BY_DECIMAL
+    for sign in signs
+}
+MARKED = re.compile(
+    r"[+-]?(?P<whole>[0-9]{1,3}(?:(?P<group>[.,' ’\u00a0\u202f_])[0-9]{3})(?:(?P=group)[0-9]{3})*"
+    r"|[0-9]*)(?P<mark>[.,])(?P<rest>[0-9]*)(?P<power>[eE][+-]?[0-9]+)?"
+)
+BELOW_THOUSAND, WHOLE = re.compile(r"[+-]?[0-9]{1,3}"), re.compile(r"[+-]?[0-9]+")
+# So many different numbers have three digits behind a sign, and none fewer, if they are thousands;
+# decimals of three digits, of which final zeros are left out, would do so one time in eight.
+FEW = 20
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence of different texts on how numbers among them are written.
+
+    Attributes
+    ----------
+    decimals : frozenset of str
+        Signs that are proven to stand before decimals.
+    open : frozenset of str
+        Signs with three digits behind them, which may be thousands, in other texts.
+    thousands : bool
+        Whether all of those are thousands, by the whole numbers beside them.
+    enough : bool
+        Whether there are enough of them to tell.
+    """
+
+    decimals: frozenset[Decimal]
+    open: frozenset[Decimal]
+    thousands: bool
+    enough: bool
+
+
+def evidence_of(texts: Iterable[str]) -> Evidence:
+    """Return the evidence of different texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+
+    Examples
+    --------
+    >>> found = evidence_of(["1,5", "51,082"])
+    >>> sorted(found.decimals), sorted(found.open)
+    ([','], [','])
+    >>> evidence_of(["51,082", "463"]).thousands
+    True
+    """
+    decimals: set[Decimal] = set()
+    opened: list[Decimal] = []
+    small = large = False
+    for text in texts:
+        found = MARKED.fullmatch(text)
+        if found is None:
+            below = BELOW_THOUSAND.fullmatch(text) is not None
+            small = small or below
+            large = large or (not below and WHOLE.fullmatch(text) is not None)
+            continue
+        proven, undecided = _meaning(found)
+        decimals |= proven
+        opened += undecided
+    return Evidence(
+        decimals=frozenset(decimals),
+        open=frozenset(opened),
+        thousands=small and not large,
+        enough=len(opened) >= FEW,
+    )
+
+
+def _meaning(found: re.Match[str]) -> tuple[set[Decimal], list[Decimal]]:
+    """Return the sign of decimals that a number proves, and that which it leaves open."""
+    whole, group, mark, rest, power = found.group("whole", "group", "mark", "rest", "power")
+    sign, other = (SIGNS[0], SIGNS[1]) if mark == SIGNS[0] else (SIGNS[1], SIGNS[0])
+    if group == mark:
+        # 1,234,567; 1,234,5 is no number.
+        return ({other} if len(rest) == 3 and not power else set()), []
+    if group or power or len(rest) != 3 or not 1 <= len(whole) <= 3 or whole[0] == "0":
+        return {sign}, []
+    return set(), [sign]
+
+
+def fitting(texts: Collection[str]) -> list[Notation]:
+    """Return the notations that some of the texts are written in, the plain one first.
+
+    Parameters
+    ----------
+    texts : collection of str
+
+    Examples
+    --------
+    >>> fitting(["1,5", "3"])
+    [('.', ''), (',', '')]
+    """
+    found = [PLAIN]
+    signs = set("".join(texts))
+    if any(COMMA.fullmatch(text) for text in texts):
+        found.append((",", ""))
+    for notation, pattern in GROUPED.items():
+        if notation[1] in signs and any(pattern.fullmatch(text) for text in texts):
+            found.append(notation)
+    return found
+
+
+def choose(
+    notations: Sequence[Notation], evidence: Evidence, *, elsewhere: Collection[Decimal]
+) -> Notation:
+    """Return the notation of a column; with the same sign twice if it is open what that means.
+
+    Parameters
+    ----------
+    notations : sequence of pairs of str
+        In which all of it can be read, or as much in one as in another.
+    evidence : Evidence
+        Of the column.
+    elsewhere : collection of str
+        Signs of decimals that other columns prove.
+
+    Examples
+    --------
+    >>> comma = [(",", ""), (".", ",")]
+    >>> choose(comma, evidence_of(["51,082"]), elsewhere=["."])
+    ('.', ',')
+    >>> choose(comma, evidence_of(["51,082"]), elsewhere=[])
+    (',', ',')
+    """
+    proven = evidence.decimals or frozenset(elsewhere)
+    if len(proven) == 1:
+        notations = [each for each in notations if each[0] in proven] or notations
+    if len({decimal for decimal, _ in notations}) == 1:
+        return notations[0]
+    if not evidence.open:
+        # Whatever stands before decimals, there are none.
+        return next((each for each in notations if each[0] == "."), notations[0])
+    if len(evidence.open) > 1:
+        return notations[0]
+    (sign,) = evidence.open
+    if evidence.thousands and evidence.enough and not elsewhere:
+        return next((each for each in notations if each[1] == sign), notations[0])
+    if sign == "." and not evidence.thousands and not elsewhere:
+        return PLAIN
+    return (sign, sign)
+
+
+def texts_alone(cells: Cells, *, codes: frozenset[str]) -> list[str]:
+    """Return the different texts of the cells of a column that are there and have no type.
+
+    Parameters
+    ----------
+    cells : Cells
+    codes : set of str
+        Text that means that a cell is missing.
+
+    Examples
+    --------
+    >>> from cloakgp.columns.cells import cells_of
+    >>> texts_alone(cells_of(["a", 1.5, "a", "NA", None]), codes=frozenset({"NA"}))
+    ['a']
+    """
+    if cells.typed != "text":
+        return []
+    typed = cells.of_kind("numbers") | cells.of_kind("times") | cells.of_kind("truths")
+    return sorted(set(cells.texts()[~typed].tolist()) - codes - {""})
