@@ -57,6 +57,33 @@ LARGEST_VARIANCE = 1e140
 RATE_TOLERANCE = 1e-6
 
 
+def check_mean(mean: float, *, bounds: OutputBounds) -> None:
+    """Refuse a prior mean of which float64 could not tell outputs within the bounds.
+
+    Parameters
+    ----------
+    mean : float
+    bounds : OutputBounds
+        Both on one scale.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_mean(20.0, bounds=OutputBounds(0.0, 10.0))
+    """
+    if not math.isfinite(mean):
+        raise ValueError(f"mean must be finite, got {mean}")
+    if abs(mean - bounds.middle) > FARTHEST_MEAN * bounds.width:
+        raise ValueError(
+            f"mean = {amount(mean, 12)} lies so far beyond the bounds "
+            f"({amount(bounds.lo, 12)}, {amount(bounds.hi, 12)}) "
+            "that float64 would lose what lies within them"
+        )
+
+
 def choose_prior(
     X: Array,
     *,
@@ -108,6 +135,11 @@ def choose_prior(
         isinstance(noise_variance, Real) and math.isfinite(noise_variance) and noise_variance >= 0
     ):
         raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance!r}")
+    if noise_variance > LARGEST_VARIANCE:
+        raise ValueError(
+            f"noise_variance = {noise_variance:g} is beyond {LARGEST_VARIANCE:g}, with which "
+            "nothing can be computed: give less"
+        )
     # Designs square and add them.
     if (kernel.diag(X[:1]) > LARGEST_VARIANCE).any():
         raise ValueError(
@@ -115,14 +147,7 @@ def choose_prior(
             "can be computed: give smaller factors"
         )
     centre = bounds.middle if mean is None else float(mean)
-    if not np.isfinite(centre):
-        raise ValueError(f"mean must be finite, got {mean}")
-    if abs(centre - bounds.middle) > FARTHEST_MEAN * bounds.width:
-        raise ValueError(
-            f"mean = {amount(centre, 12)} lies so far beyond the bounds "
-            f"({amount(bounds.lo, 12)}, {amount(bounds.hi, 12)}) "
-            "that float64 would lose what lies within them"
-        )
+    check_mean(centre, bounds=bounds)
     if approximation not in APPROXIMATIONS:
         raise ValueError(
             f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"

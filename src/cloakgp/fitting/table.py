@@ -27,6 +27,16 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import DEFAULT_GAP
 
 
+# Of the variance of the curve, how much less all rows together would leave uncertain.
+DROWNED = 1e-6
+NOTHING_TO_ASK = (
+    "no question would tell anything by these assumptions, so nothing was asked, and nothing spent: "
+    "the curve is assumed to vary too little (kernel, signal_variance) beside the noise of this "
+    "budget and the scatter between people with the same inputs (noise_variance, overdispersion; "
+    "of counts, at a rate of mean)"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """The assumptions of a fit: all public.
@@ -136,6 +146,39 @@ class Count:
     question: CountQuestion | OutsideQuestion
     answers: Answers
     strata: Strata | None = None
+
+
+def refuse_nothing(strategy: Strategy) -> None:
+    """Refuse a strategy without a question, before anything is drawn.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not strategy.asks_something:
+        raise ValueError(NOTHING_TO_ASK)
+
+
+def refuse_drowned(prior: ExactPrior | SparsePrior, X: Array, *, rows: int) -> None:
+    """Refuse a curve that rows could not tell from their own noise, were all of it known.
+
+    Of a table that is counted first: no design is made before.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    X : array of shape (P, D)
+        Where the curve is to be known.
+    rows : int
+        N.
+
+    Raises
+    ------
+    ValueError
+    """
+    largest = float(prior.kernel.diag(X).max())
+    if rows * largest < DROWNED * prior.noise_variance:
+        raise ValueError(NOTHING_TO_ASK)
 
 
 def cells_of_output(cells: Partition, output: int) -> Partition:
@@ -282,6 +325,20 @@ class Table(ABC):
         known : Release or None
             None before anything was asked.
         """
+
+    def check_asks(self, strategy: Strategy) -> None:
+        """Refuse first questions that are none: what would follow them tells nothing either.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            Chosen before any answer was read.
+
+        Raises
+        ------
+        ValueError
+        """
+        refuse_nothing(strategy)
 
     def resolve(
         self, release: Release, step: Step | None, model: Model, settings: DesignSettings
