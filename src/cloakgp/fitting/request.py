@@ -802,9 +802,11 @@ class FitRequest:
                 f"{spelled('signal_variance')} = {value:g} is a variance beyond "
                 f"{LARGEST_VARIANCE:g}, with which nothing can be computed: give less"
             )
-        numbers = isinstance(task, Regression | QuantileRegression)
-        counts = isinstance(task, Regression) and task.of_counts
-        width = task.limits.width if numbers and not counts else 1.0
+        width = 1.0
+        if isinstance(task, QuantileRegression) or (
+            isinstance(task, Regression) and not task.of_counts
+        ):
+            width = task.limits.width
         least = (FLAT * width) ** 2
         if value < least:
             raise ValueError(

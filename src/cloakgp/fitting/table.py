@@ -26,14 +26,13 @@ from cloakgp.release.posterior.mixture import Inference
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import DEFAULT_GAP
 
-
 # Of the variance of the curve, how much less all rows together would leave uncertain.
 DROWNED = 1e-6
 NOTHING_TO_ASK = (
-    "no question would tell anything by these assumptions, so nothing was asked, and nothing spent: "
-    "the curve is assumed to vary too little (kernel, signal_variance) beside the noise of this "
-    "budget and the scatter between people with the same inputs (noise_variance, overdispersion; "
-    "of counts, at a rate of mean)"
+    "no question would tell anything by these assumptions, so nothing was asked, and nothing "
+    "spent: the curve is assumed to vary too little (kernel, signal_variance) beside the noise of "
+    "this budget and the scatter between people with the same inputs (noise_variance, "
+    "overdispersion; of counts, at a rate of mean)"
 )
 
 
