@@ -117,7 +117,7 @@ def test_rows_are_kept_out_on_request(clients):
         analyst.request(table.id, calibrate=0.6, **asked)
     with pytest.raises(InvalidError, match="calibrate keeps 44 rows out of the fit, too few"):
         analyst.request(table.id, calibrate=0.1, **asked)
-    request = analyst.request(table.id, calibrate=0.4, **asked | {"epsilon": 0.1})
+    request = analyst.request(table.id, calibrate=0.4, **asked | {"epsilon": 0.5})
     assert analyst.show_request(request.id).choices["calibrate"] == 0.4
 
 

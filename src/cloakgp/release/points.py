@@ -14,13 +14,14 @@ from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.arrays import Array, append_column, as_inputs, column_names
 from cloakgp.utils.names import PUBLIC_PREDICTION
+from cloakgp.utils.warned import CloakWarning
 
 
-class UnseenLevelWarning(UserWarning):
+class UnseenLevelWarning(CloakWarning):
     """A category is new to the release: its predictions are less certain."""
 
 
-class NoPredictionWarning(UserWarning):
+class NoPredictionWarning(CloakWarning):
     """Rows lack an input that no row of the table lacked: there is no prediction for them."""
 
 
