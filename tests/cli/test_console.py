@@ -13,7 +13,6 @@ from cloakgp import PrivacyParameterWarning, SparseModelWarning
 from cloakgp.cli.app import app
 from cloakgp.cli.console import fails_plainly, print_sections, showing_warnings
 from cloakgp.report.facts import Fact, Section
-from cloakgp.utils.warned import CloakWarning
 
 
 @pytest.mark.parametrize("category", [PrivacyParameterWarning, SparseModelWarning])

@@ -36,6 +36,7 @@ from cloakgp.models.likelihoods.classes import (
     mean_latent_variance,
 )
 from cloakgp.models.prediction import unpredicted, with_prediction
+from cloakgp.models.prior import LARGEST_VARIANCE
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array, as_inputs
@@ -51,8 +52,6 @@ LOG_RATE_WIDTH = 6.0
 INDUCING = 200
 # In widths of the bounds; beyond, float64 loses what lies within them.
 FARTHEST_MEAN = 1e6
-# Of a kernel, in squared output units.
-LARGEST_VARIANCE = 1e140
 # How far declared class rates may be from adding up to 1.
 RATE_TOLERANCE = 1e-6
 

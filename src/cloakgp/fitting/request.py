@@ -792,7 +792,7 @@ class FitRequest:
 
     def _check_signal(self, spelled: Spelling) -> None:
         """Refuse variances of a curve with which nothing can be computed, or that is flat."""
-        from cloakgp.fitting.defaults import LARGEST_VARIANCE
+        from cloakgp.models.prior import LARGEST_VARIANCE
 
         value, task = self.signal_variance, self.task
         if value is None:
