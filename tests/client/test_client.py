@@ -117,8 +117,10 @@ def test_rows_are_kept_out_on_request(clients):
         analyst.request(table.id, calibrate=0.6, **asked)
     with pytest.raises(InvalidError, match="calibrate keeps 44 rows out of the fit, too few"):
         analyst.request(table.id, calibrate=0.1, **asked)
-    request = analyst.request(table.id, calibrate=0.4, **asked | {"epsilon": 0.5})
+    # It waits, and is rejected: others need the account's room.
+    request = analyst.request(table.id, calibrate=0.4, **asked | {"epsilon": 1.1})
     assert analyst.show_request(request.id).choices["calibrate"] == 0.4
+    clients[Role.APPROVER].reject(request.id, remark="a test")
 
 
 def test_what_is_refused_is_raised_by_its_kind(clients, served):

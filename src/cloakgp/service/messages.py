@@ -638,6 +638,10 @@ class Predictions(Message):
 
     columns: list[str]
     rows: list[list[float | str | None]]
+    remarks: list[str] = Field(
+        description="What to know of these rows: of levels that no row of the table had, and of "
+        "rows without a prediction."
+    )
 
 
 class EntryView(Message):
