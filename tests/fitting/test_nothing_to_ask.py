@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor
+from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, DPGridSearchCV
 from cloakgp.data import ArrayRows
 from cloakgp.ledger import Ledger
 from cloakgp.privacy import OutputBounds
@@ -78,6 +78,19 @@ def test_nor_of_counts_classes_and_several_outputs(account):
         with account, pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
             asked.fit(X, outputs)
         assert used(account) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+def test_what_was_chosen_and_paid_for_is_returned(account):
+    """Of a grid: that the chosen candidate asks nothing was decided by a draw."""
+    candidate = model(kernel=ConstantKernel(1e-60, "fixed") * RBF(2.0, "fixed"), delta=1e-4)
+    candidate.set_params(noise="gaussian", learn=None, stages=None, interval=False)
+    search = DPGridSearchCV(candidate, {"mean": [40.0, 60.0]}, selection_epsilon=0.5, cv=2)
+    with account:
+        search.fit(X, y)
+    assert used(account) > 0.0
+    assert search.guarantee_.selection_epsilon == 0.5
+    assert not search.release_.measurements[0].strategy.asks_something
 
 
 def test_a_plan_refuses_it_as_well_and_other_budgets_do_not_matter():

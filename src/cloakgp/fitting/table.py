@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +28,8 @@ from cloakgp.release.posterior.mixture import Inference
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import DEFAULT_GAP
 
+# Whether whoever called drew noise for the whole of which this is a part.
+_after_a_draw = ContextVar("_after_a_draw", default=False)
 # Of the variance of the curve, how much less all rows together would leave uncertain.
 DROWNED = 1e-6
 NOTHING_TO_ASK = (
@@ -147,6 +151,22 @@ class Count:
     strata: Strata | None = None
 
 
+@contextmanager
+def after_a_draw() -> Iterator[None]:
+    """Take what asks nothing within a block, before which noise was drawn: that is spent already.
+
+    Examples
+    --------
+    >>> with after_a_draw():
+    ...     pass
+    """
+    token = _after_a_draw.set(True)
+    try:
+        yield
+    finally:
+        _after_a_draw.reset(token)
+
+
 def refuse_nothing(strategy: Strategy) -> None:
     """Refuse a strategy without a question, before anything is drawn.
 
@@ -154,7 +174,7 @@ def refuse_nothing(strategy: Strategy) -> None:
     ------
     ValueError
     """
-    if not strategy.asks_something:
+    if not (strategy.asks_something or _after_a_draw.get()):
         raise ValueError(NOTHING_TO_ASK)
 
 
@@ -176,7 +196,7 @@ def refuse_drowned(prior: ExactPrior | SparsePrior, X: Array, *, rows: int) -> N
     ValueError
     """
     largest = float(prior.kernel.diag(X).max())
-    if rows * largest < DROWNED * prior.noise_variance:
+    if rows * largest < DROWNED * prior.noise_variance and not _after_a_draw.get():
         raise ValueError(NOTHING_TO_ASK)
 
 
