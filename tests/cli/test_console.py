@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
 import pytest
 
+import cloakgp
 from cloakgp import PrivacyParameterWarning, SparseModelWarning
-from cloakgp.cli.console import print_sections, showing_warnings
+from cloakgp.cli.app import app
+from cloakgp.cli.console import fails_plainly, print_sections, showing_warnings
 from cloakgp.report.facts import Fact, Section
 
 
@@ -17,6 +21,38 @@ def test_ours_are_sentences_and_come_at_once(category, capsys):
         for _ in range(2):
             warnings.warn("a budget [bold]like[/] that", category, stacklevel=1)
             assert capsys.readouterr().err == "Warning: a budget [bold]like[/] that\n"
+
+
+def commands_in(group):
+    """Every command, of groups of commands too, by its function."""
+    yield from (each.callback for each in group.registered_commands)
+    for each in group.registered_groups:
+        yield from commands_in(each.typer_instance)
+
+
+def test_every_command_shows_warnings_as_sentences(capsys):
+    """Some were within a block of their own, and others printed the line of a file."""
+
+    @fails_plainly
+    def command():
+        for _ in range(2):
+            warnings.warn("a budget like that", PrivacyParameterWarning, stacklevel=1)
+
+    command()
+    assert capsys.readouterr().err == "Warning: a budget like that\n" * 2
+    found = list(commands_in(app))
+    assert len(found) > 30
+    assert [each.__name__ for each in found if each.__code__ is not command.__code__] == []
+
+
+def test_every_warning_is_one_of_the_package():
+    package = Path(cloakgp.__file__).parent
+    texts = [path.read_text() for path in package.rglob("*.py")]
+    bases = [
+        base for text in texts for base in re.findall(r"^class \w+Warning\((.*)\)", text, re.M)
+    ]
+    assert set(bases) == {"CloakWarning", "UserWarning"}
+    assert bases.count("UserWarning") == 1
 
 
 def test_others_stay_as_they_are(capsys):

@@ -115,8 +115,12 @@ def test_rows_are_kept_out_on_request(clients):
     asked = {"epsilon": 0.01, "delta": 1e-5, "inputs": ["bmi"], "purpose": "a test", **QUICK}
     with pytest.raises(InvalidError, match=r"calibrate.*less than 0\.5"):
         analyst.request(table.id, calibrate=0.6, **asked)
-    request = analyst.request(table.id, calibrate=0.1, **asked)
-    assert analyst.show_request(request.id).choices["calibrate"] == 0.1
+    with pytest.raises(InvalidError, match="calibrate keeps 44 rows out of the fit, too few"):
+        analyst.request(table.id, calibrate=0.1, **asked)
+    # It waits, and is rejected: others need the account's room.
+    request = analyst.request(table.id, calibrate=0.4, **asked | {"epsilon": 1.1})
+    assert analyst.show_request(request.id).choices["calibrate"] == 0.4
+    clients[Role.APPROVER].reject(request.id, remark="a test")
 
 
 def test_what_is_refused_is_raised_by_its_kind(clients, served):

@@ -86,6 +86,7 @@ def test_inducing_inputs(approximation, rng):
         ({"noise_variance": np.nan}, "noise_variance must be at least 0 and finite, got nan"),
         ({"noise_variance": np.inf}, "noise_variance must be at least 0 and finite, got inf"),
         ({"noise_variance": "a"}, "noise_variance must be at least 0 and finite, got 'a'"),
+        ({"noise_variance": 1e308}, "noise_variance = 1e\\+308 is beyond 1e\\+140"),
         ({"kernel": 1e300 * RBF()}, "has a variance beyond 1e\\+140"),
         ({"mean": np.nan}, "mean must be finite, got nan"),
         ({"mean": 1e308}, "lies so far beyond the bounds"),

@@ -16,6 +16,7 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.guesses import right_guess, right_guess_of_any
 from cloakgp.privacy.noise import NOISES
 from cloakgp.report.measurements import describe_design
+from cloakgp.report.worth import middle_of
 from cloakgp.utils.formatting import percent
 
 ROWS = 80
@@ -53,6 +54,32 @@ def test_a_release_is_as_planned(people, delta):
     _, sd = release.predict(X, return_std=True)
     assert plan.forecast.error == pytest.approx(np.sqrt(np.mean(sd**2)), rel=0.25)
     assert plan.noise == release.measurements[0].answers.noise
+
+
+@pytest.mark.parametrize(
+    ("changed", "scale"),
+    [
+        ({}, ""),
+        ({"output_transform": "log"}, "of the logarithm (0.1 is a factor of 1.1 either way): "),
+        ({"output_transform": "logit", "bounds": (0.01, 0.99)}, "of the log odds: "),
+        ({"likelihood": "counts", "bounds": (0, 30)}, "of the square root of a count (chance"),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_what_is_predicted_is_called_as_the_release_will_call_it(changed, scale, declared):
+    """Of a transformed output it is a median, and errors are on the scale of the transform."""
+    scatter = "overdispersion" if "likelihood" in changed else "noise_variance"
+    settings = {"bounds": (1, 100), **BUDGET, **changed}
+    if declared:
+        settings[scatter] = 0.2
+    plan = DPGPRegressor(**settings).plan(X, epsilons=())
+    release = DPGPRegressor(**settings).fit(X, np.full(ROWS, settings["bounds"][1] / 2)).release_
+    middle = middle_of(release).replace("rate", "average")
+    told = facts(plan)["expected error"]
+    assert told.startswith(scale)
+    assert f"The predicted {middle} of people" in told
+    if not declared:
+        assert f"redictions of the {middle} of people" in plan.lead()
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])

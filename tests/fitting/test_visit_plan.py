@@ -10,6 +10,8 @@ from cloakgp.fitting.visit_plan import plan_visit
 from cloakgp.fitting.visits import protects_persons
 from cloakgp.privacy.accounting import compose
 from cloakgp.privacy.guesses import right_guess
+from cloakgp.report.worth import middle_of
+from cloakgp.utils.formatting import amount
 
 X = np.linspace(0, 10, 24)[:, None]
 Y = np.sin(X[:, 0])
@@ -90,3 +92,28 @@ def test_classes_have_no_forecast():
     told = dict(plan.facts())["expected error"]
     assert told.startswith("cannot be forecast: ")
     assert "not of classes" in told
+
+
+@pytest.mark.parametrize(
+    ("transform", "bounds", "said"),
+    [
+        (None, (-2, 2), "the predicted average of people"),
+        (
+            "log",
+            (0.1, 3),
+            "of the logarithm (0.1 is a factor of 1.1 either way): the predicted med",
+        ),
+        ("logit", (0.01, 0.99), "of the log odds: the predicted median of people"),
+    ],
+)
+def test_what_is_predicted_and_its_scale_are_those_of_the_release(transform, bounds, said):
+    """What is called a median by the release that follows is called so by its plan."""
+    known = first(bounds=bounds, output_transform=transform)
+    visit = {"epsilon": 0.7, "noise": "laplace", "band": None}
+    plan = plan_visit(known, X + 3, new_rows=True, rows=24, grouped=False, **visit)
+    told = dict(plan.facts())["expected error"]
+    assert told.startswith(said)
+    middle = middle_of(extend(known, X + 3, Y, **visit))
+    assert f"the predicted {middle} of people" in told
+    sd = np.sqrt(np.mean(known.predict_latent(X + 3).sd ** 2))
+    assert f"off by {amount(float(sd), 3)} at the new rows now" in told

@@ -67,6 +67,14 @@ def test_the_law_is_that_of_draws(lengthscale, log_noise_sd, rng):
     )
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e150])
+def test_curves_of_any_size_have_a_range(scale):
+    """Squares of their covariances are nothing, or no numbers."""
+    found = range_of(scale * smooth(0.2), noise=0.0, log_noise_sd=0.1)
+    usual = range_of(smooth(0.2), noise=0.0, log_noise_sd=0.1)
+    np.testing.assert_allclose(found, np.sqrt(scale) * np.asarray(usual), rtol=1e-9)
+
+
 @pytest.mark.parametrize("lengthscale", [0.01, 0.2, 10.0])
 def test_of_transformed_outputs_it_is_that_of_draws_in_their_units(lengthscale, rng):
     transform = OutputTransform("log", (1.0, 400.0))

@@ -165,6 +165,10 @@ def test_asking_nothing_costs_nothing():
     facts = _facts(replace(release, measurements=(silent,)))
     assert "nothing depends on any output" in facts["guarantee"]
     assert facts["answers"] == "nothing was asked."
+    both = _facts(replace(release, measurements=(silent, one)))
+    spent = ceiling(one.guarantee.epsilon, digits=3)
+    assert both["composition"].startswith(f"2 measurements, of ε = 0 (nothing asked), ({spent}, ")
+    assert f"(ε, δ) = ({spent}, " in both["guarantee"]
 
 
 def test_inputs_without_names_get_some():

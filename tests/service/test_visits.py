@@ -108,7 +108,7 @@ def test_a_plan_states_what_both_cost_and_reads_no_private_cell(office):
     [
         ({"inputs": ["age"]}, "takes these from the release: inputs"),
         ({"stages": "one", "learn": "none"}, "from the release: learn, stages"),
-        ({"exposure": "age"}, "leave out --exposure"),
+        ({"exposure": "age"}, "leave out exposure"),
         ({"noise": "cauchy"}, "noise"),
     ],
 )

@@ -26,6 +26,7 @@ from rich.text import Text
 
 from cloakgp.utils.extras import MissingExtraError
 from cloakgp.utils.formatting import kind_and_place, printable
+from cloakgp.utils.warned import CloakWarning
 
 if TYPE_CHECKING:
     from cloakgp.report.facts import Section
@@ -101,30 +102,10 @@ def notice(message: str) -> None:
 
 
 @contextmanager
-def showing_warnings(*others: type[Warning]) -> Iterator[None]:
-    """Write warnings of this package as yellow lines; leave all other warnings as they are.
-
-    Parameters
-    ----------
-    *others : warning classes
-        Further ones of this package.
-    """
-    from cloakgp.design import DesignGapWarning
-    from cloakgp.fitting.planning import SparseModelWarning
-    from cloakgp.privacy.checks import PrivacyParameterWarning
-    from cloakgp.release.points import NoPredictionWarning, UnseenLevelWarning
-
-    ours: tuple[type[Warning], ...] = (
-        PrivacyParameterWarning,
-        SparseModelWarning,
-        DesignGapWarning,
-        UnseenLevelWarning,
-        NoPredictionWarning,
-        *others,
-    )
+def showing_warnings() -> Iterator[None]:
+    """Write warnings of this package as yellow lines; leave all other warnings as they are."""
     with warnings.catch_warnings():
-        for category in ours:
-            warnings.simplefilter("always", category)
+        warnings.simplefilter("always", CloakWarning)
         usual = warnings.showwarning
 
         def show(
@@ -135,7 +116,7 @@ def showing_warnings(*others: type[Warning]) -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if issubclass(category, ours):
+            if issubclass(category, CloakWarning):
                 warn(str(message))
             else:
                 usual(message, category, filename, lineno, file, line)
@@ -146,6 +127,8 @@ def showing_warnings(*others: type[Warning]) -> Iterator[None]:
 
 def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Make a command end in one red line and exit code 1 when something is wrong.
+
+    Warnings of this package are lines on the way, whatever the command calls.
 
     Errors that were foreseen carry advice, and no private value. Of any other only its kind and
     its place are told: its message comes from unknown code, and might quote a value.
@@ -159,7 +142,8 @@ def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, N
     def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         message = ""
         try:
-            command(*args, **kwargs)
+            with showing_warnings():
+                command(*args, **kwargs)
         except (typer.Exit, typer.Abort):
             raise
         except MemoryError:

@@ -44,7 +44,6 @@ def _plans(
     order: Order, *, epsilons: Sequence[float] | None, approximate: bool | None
 ) -> Iterator[ReleasePlan]:
     """Yield better and better plans, with a moving line while one is made."""
-    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.orders import estimators
     from cloakgp.orders.progress import Reporter
@@ -58,7 +57,7 @@ def _plans(
     )
     first_step = "looking at the public columns"
     while True:
-        with reporting(first_step) as reporter, showing_warnings():
+        with reporting(first_step) as reporter:
             shown.append(reporter.show)
             found = next(plans, None)
         if found is None:

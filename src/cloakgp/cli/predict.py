@@ -79,7 +79,6 @@ def predict(
     limits = thresholds(above, option="--above")
     from tempfile import TemporaryFile
 
-    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.predictions import TablePredictions, output_names
     from cloakgp.release.distribution_columns import DistributionColumns
@@ -89,7 +88,6 @@ def predict(
         with (
             TemporaryFile(dir=to.parent) as spool,
             reporting("predicting") as reporter,
-            showing_warnings(),
         ):
             predictions = TablePredictions(
                 release,

@@ -83,11 +83,10 @@ def confirm(order: Order) -> None:
 
 def _ask(order: Order) -> Release:
     """Ask the private column, and import the modules that only this needs."""
-    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.estimators import make_release
 
-    with reporting("opening the table", gap=order.request.gap) as reporter, showing_warnings():
+    with reporting("opening the table", gap=order.request.gap) as reporter:
         return make_release(order, reporter=reporter)
 
 

@@ -156,10 +156,8 @@ def stream(
     if plan:
         _plan(made, output=table.output)
         return
-    from cloakgp.cli.console import showing_warnings
-    from cloakgp.streams.stream import StreamWarning
 
-    with counting.telling(delta=fit.delta), showing_warnings(StreamWarning):
+    with counting.telling(delta=fit.delta):
         settled = made.advance(now=table.now or None)
     _tell(made, settled)
 
@@ -230,15 +228,10 @@ def _ledger(counting: Counting) -> Ledger | None:
 
 def _plan(made: Stream, *, output: str) -> None:
     """Show the plan of a stream."""
-    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
-    from cloakgp.streams.stream import StreamWarning
     from cloakgp.utils.names import DEFAULT_GAP
 
-    with (
-        showing_warnings(StreamWarning),
-        reporting("looking at the public columns", gap=DEFAULT_GAP),
-    ):
+    with reporting("looking at the public columns", gap=DEFAULT_GAP):
         found = made.plan()
     print_plan(found, output=output)
     say("Nothing of the private column was read, and nothing spent.", style="green")

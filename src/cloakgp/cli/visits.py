@@ -208,7 +208,6 @@ def _pay(
     new_rows: bool,
 ) -> None:
     """Ask, count and write."""
-    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.plan import print_plan
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.choices import digest_file
@@ -243,7 +242,7 @@ def _pay(
     )
     order.validate()
     if visit.plan:
-        with reporting("opening the table") as reporter, showing_warnings():
+        with reporting("opening the table") as reporter:
             found = plan_visit(order, reporter=reporter)
         print_plan(found, output=known.output_name)
         explain("Nothing was asked, and nothing is spent.")
@@ -252,7 +251,7 @@ def _pay(
         raise ValueError("name the file of the release, -o, or say --plan")
 
     def make() -> Release:
-        with reporting("opening the table", gap=DEFAULT_GAP) as reporter, showing_warnings():
+        with reporting("opening the table", gap=DEFAULT_GAP) as reporter:
             return make_visit(order, reporter=reporter)
 
     made = counting.write(

@@ -332,10 +332,14 @@ class Release:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions, one row for each row of the request; None where there is none."""
+    """Predictions, one row for each row of the request; None where there is none.
+
+    Remarks are about levels that no row of the table had, and rows without a prediction.
+    """
 
     columns: list[str]
     rows: list[list[float | str | None]]
+    remarks: list[str]
 
 
 NESTED: dict[type, dict[str, type]] = {

@@ -23,6 +23,7 @@ from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.utils.arrays import Array, as_matrix
 from cloakgp.utils.names import CRITERIA, DEFAULT_GAP, CriterionName
 from cloakgp.utils.threads import suitable_threads
+from cloakgp.utils.warned import CloakWarning
 
 # With groups, how often columns may join, and how many times the gap asked for is near enough.
 ROUNDS, ENOUGH = 40, 3.0
@@ -53,7 +54,7 @@ class Certificate:
     gap: float
 
 
-class DesignGapWarning(UserWarning):
+class DesignGapWarning(CloakWarning):
     """A design is certified less closely than was asked, which costs accuracy and never privacy."""
 
 

@@ -26,6 +26,7 @@ from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, 
 from cloakgp.fitting.planning import check_exact, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import MANY_ROWS, Budget
+from cloakgp.fitting.table import after_a_draw
 from cloakgp.fitting.worst_schedule import worst_of_schedule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.transforms import OutputTransform
@@ -286,7 +287,7 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
             n_jobs=self.n_jobs,
             insecure_seed=budget.insecure_seed,
         )
-        with already_warned():
+        with already_warned(), after_a_draw():
             # There was room for it: no other model may take its place now.
             best = candidates[chosen.index].set_params(memory=allowed).fit(X, y)
             # What is free at the moment is no part of the result.

@@ -35,6 +35,7 @@ from cloakgp.fitting.release_plan import (
 from cloakgp.fitting.request import FitRequest, Regression
 from cloakgp.fitting.schedule import Schedule, schedule_release
 from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.table import refuse_nothing
 from cloakgp.fitting.thinning import PLACES
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
@@ -358,6 +359,8 @@ class ForecastMixin(PlanMixin):
                 continue
             made = forecast(epsilon, thins=thins, chosen=epsilons is not None)
             if made is not None:
+                if epsilon == self.epsilon and not made.within:
+                    refuse_nothing(made.release.measurements[0].strategy)
                 found[epsilon] = made
                 yield model._plan_of(known, found, unknown="")
 

@@ -21,6 +21,8 @@ from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
+from cloakgp.utils.warned import CloakWarning
+
 AGAIN = "fits again and again: every fit spends its budget anew about the same people"
 BARE = "what it computes from the private outputs has no noise"
 SCORES = "scores are private"
@@ -53,7 +55,7 @@ PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 _warned: WeakKeyDictionary[CodeType, set[tuple[str, int]]] = WeakKeyDictionary()
 
 
-class RepeatedSpendingWarning(UserWarning):
+class RepeatedSpendingWarning(CloakWarning):
     """A part of scikit-learn uses private outputs in a way that one guarantee does not cover.
 
     `GridSearchCV`, `cross_val_score` and their like fit an estimator once for every fold and

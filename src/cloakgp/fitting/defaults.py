@@ -36,6 +36,7 @@ from cloakgp.models.likelihoods.classes import (
     mean_latent_variance,
 )
 from cloakgp.models.prediction import unpredicted, with_prediction
+from cloakgp.models.prior import LARGEST_VARIANCE
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array, as_inputs
@@ -51,10 +52,35 @@ LOG_RATE_WIDTH = 6.0
 INDUCING = 200
 # In widths of the bounds; beyond, float64 loses what lies within them.
 FARTHEST_MEAN = 1e6
-# Of a kernel, in squared output units.
-LARGEST_VARIANCE = 1e140
 # How far declared class rates may be from adding up to 1.
 RATE_TOLERANCE = 1e-6
+
+
+def check_mean(mean: float, *, bounds: OutputBounds) -> None:
+    """Refuse a prior mean of which float64 could not tell outputs within the bounds.
+
+    Parameters
+    ----------
+    mean : float
+    bounds : OutputBounds
+        Both on one scale.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_mean(20.0, bounds=OutputBounds(0.0, 10.0))
+    """
+    if not math.isfinite(mean):
+        raise ValueError(f"mean must be finite, got {mean}")
+    if abs(mean - bounds.middle) > FARTHEST_MEAN * bounds.width:
+        raise ValueError(
+            f"mean = {amount(mean, 12)} lies so far beyond the bounds "
+            f"({amount(bounds.lo, 12)}, {amount(bounds.hi, 12)}) "
+            "that float64 would lose what lies within them"
+        )
 
 
 def choose_prior(
@@ -108,6 +134,11 @@ def choose_prior(
         isinstance(noise_variance, Real) and math.isfinite(noise_variance) and noise_variance >= 0
     ):
         raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance!r}")
+    if noise_variance > LARGEST_VARIANCE:
+        raise ValueError(
+            f"noise_variance = {noise_variance:g} is beyond {LARGEST_VARIANCE:g}, with which "
+            "nothing can be computed: give less"
+        )
     # Designs square and add them.
     if (kernel.diag(X[:1]) > LARGEST_VARIANCE).any():
         raise ValueError(
@@ -115,14 +146,7 @@ def choose_prior(
             "can be computed: give smaller factors"
         )
     centre = bounds.middle if mean is None else float(mean)
-    if not np.isfinite(centre):
-        raise ValueError(f"mean must be finite, got {mean}")
-    if abs(centre - bounds.middle) > FARTHEST_MEAN * bounds.width:
-        raise ValueError(
-            f"mean = {amount(centre, 12)} lies so far beyond the bounds "
-            f"({amount(bounds.lo, 12)}, {amount(bounds.hi, 12)}) "
-            "that float64 would lose what lies within them"
-        )
+    check_mean(centre, bounds=bounds)
     if approximation not in APPROXIMATIONS:
         raise ValueError(
             f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"

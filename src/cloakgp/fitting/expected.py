@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cloakgp.fitting.held import HeldTable, expected_measurement
 from cloakgp.fitting.strategies import Budget
 from cloakgp.fitting.table import Design
-from cloakgp.release import DenseStrategy, Measurement
+from cloakgp.release import DenseStrategy, Measurement, Strategy
 from cloakgp.release.posterior.mixture import Inference
 
 
@@ -16,6 +16,9 @@ class ExpectedTable(HeldTable):
     """A table without outputs: answers are as the prior expects them, with the noise's sd."""
 
     inference: Inference = "posterior"
+
+    def check_asks(self, strategy: Strategy) -> None:
+        """Take what asks nothing: that is what is expected of such a budget."""
 
     def ask(
         self,

@@ -18,6 +18,7 @@ from cloakgp.privacy.checks import warn_caller
 from cloakgp.utils.arrays import as_matrix
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 from cloakgp.utils.names import AUTO
+from cloakgp.utils.warned import CloakWarning
 
 # A sparse model that is taken unasked has no more inducing inputs than one for so many rows.
 ROWS_PER_INDUCING = 10
@@ -28,7 +29,7 @@ EXACT_MATRICES, INDUCING_MATRICES, QUERY_MATRICES = 6, 18, 4
 EXACT_WORK, SPARSE_WORK, SPEED = 1.6e4, 3e5, 1e10
 
 
-class SparseModelWarning(UserWarning):
+class SparseModelWarning(CloakWarning):
     """An exact Gaussian process of these rows would take too much memory: it will be sparse.
 
     Raised before a private column is read. Set ``inducing`` to choose the sparse model, or

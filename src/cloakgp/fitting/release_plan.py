@@ -256,9 +256,10 @@ class ReleasePlan(Plan, Pictured):
         return (
             (
                 "expected error",
-                f"{self._scale()}{self._of_one_person(found)} The predicted average of people with "
-                f"the same inputs is typically off by {error_in_words(found)} at the query points; "
-                f"without any question, by {amount(found.prior_error, 3)}. "
+                f"{scale_in_words(self.transform)}{self._of_one_person(found)} The predicted "
+                f"{middle_in_words(self.transform)} of people with the same inputs is typically "
+                f"off by {error_in_words(found)} at the query points; without any question, by "
+                f"{amount(found.prior_error, 3)}. "
                 f"{self._approximate()}All this "
                 f"assumes that the prior describes the private column{self._predicted(found)}.",
             ),
@@ -306,22 +307,14 @@ class ReleasePlan(Plan, Pictured):
         if found is None:
             told = f"{self.unknown}."
         elif self.scatter_declared:
-            told = f"{self._scale()}{self._of_one_person(found)}"
+            told = f"{scale_in_words(self.transform)}{self._of_one_person(found)}"
         else:
             told = (
-                f"{self._scale()}predictions of the average of people with the same inputs will "
-                f"typically be off by {error_in_words(found)}, if the prior describes the private "
-                "column."
+                f"{scale_in_words(self.transform)}predictions of the "
+                f"{middle_in_words(self.transform)} of people with the same inputs will typically "
+                f"be off by {error_in_words(found)}, if the prior describes the private column."
             )
         return told[0].upper() + told[1:]
-
-    def _scale(self) -> str:
-        """Name the scale of errors, where it is not that of the private column itself."""
-        if self.transform == "log":
-            return "of the logarithm (0.1 is a factor of 1.1 either way): "
-        if self.transform == "root":
-            return "of the square root of a count (chance alone makes 0.5): "
-        return "of the log odds: " if self.transform == "logit" else ""
 
     def _protected(self) -> str:
         unit = "all values of one person" if self.table.people is not None else "every single value"
@@ -448,8 +441,34 @@ class ReleasePlan(Plan, Pictured):
         }
 
 
+def scale_in_words(transform: str | None) -> str:
+    """Name the scale of errors, where it is not that of the private column itself.
+
+    Examples
+    --------
+    >>> scale_in_words("logit"), scale_in_words(None)
+    ('of the log odds: ', '')
+    """
+    if transform == "log":
+        return "of the logarithm (0.1 is a factor of 1.1 either way): "
+    if transform == "root":
+        return "of the square root of a count (chance alone makes 0.5): "
+    return "of the log odds: " if transform == "logit" else ""
+
+
+def middle_in_words(transform: str | None) -> str:
+    """Return what is predicted of people with the same inputs; of counts a rate, an average.
+
+    Examples
+    --------
+    >>> middle_in_words("log"), middle_in_words("root"), middle_in_words(None)
+    ('median', 'average', 'average')
+    """
+    return "average" if transform in (None, "root") else "median"
+
+
 def error_in_words(found: Forecast, *, one: bool = False) -> str:
-    """Return the expected error of a forecast, for one person or of their average, as text.
+    """Return the expected error of a forecast, for one person or of their middle, as text.
 
     Parameters
     ----------

@@ -52,6 +52,10 @@ NARROW_ROOTS = 20.0
 # Of what numpy's older generators, by which scikit-learn draws, are begun with.
 RANDOM_STATES = 2**32
 
+# In widths of the bounds: a curve with a smaller sd is flat. Of log rates and classes, whose widths
+# are of the order of 1, in their own units.
+FLAT = 1e-6
+
 # Of bounds: where the upper is as many times the lower, or more, quantiles are of logarithms.
 LEAST_RATIO = 10.0
 
@@ -133,6 +137,35 @@ def check_public_prediction(given: object, *, spelled: Spelling = as_parameter) 
         raise ValueError(
             f"{spelled('public_prediction')} must be a public column, by its name or place, a "
             f"fitted model with a method predict, or public rows (X, y), got {given!r}"
+        )
+
+
+def check_prior_mean(mean: float | None, bounds: OutputBounds) -> None:
+    """Refuse a declared prior mean, as bounds are transformed, that is far beyond these.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> from cloakgp.privacy import OutputBounds
+    >>> check_prior_mean(None, OutputBounds(0.0, 10.0))
+    """
+    if mean is not None:
+        from cloakgp.fitting.defaults import check_mean
+
+        check_mean(float(mean), bounds=bounds)
+
+
+def _check_rate(mean: float, largest: float, spelled: Spelling) -> None:
+    """Refuse a declared rate of counts, all or none of which would then be the largest."""
+    from cloakgp.fitting.defaults import FARTHEST_MEAN
+
+    if not largest / FARTHEST_MEAN**2 <= mean <= largest * FARTHEST_MEAN:
+        raise ValueError(
+            f"{spelled('mean')} = {mean:g} is no rate of counts up to {largest:g}, which would all "
+            "be one and the same"
         )
 
 
@@ -293,6 +326,7 @@ class Regression(SameWords):
             )
         self._check_counts(criterion, spelled)
         self._check_prediction(spelled)
+        check_prior_mean(self.prior_mean, self.limits)
         self.bounds_to_search(criterion)
         if self.kept and self.of_counts:
             from cloakgp.fitting.refusals import refuse
@@ -331,6 +365,8 @@ class Regression(SameWords):
             raise ValueError(f"{spelled('bounds')} of counts are whole numbers")
         if not (self.mean is None or 0 < self.mean < inf):
             raise ValueError(f"{spelled('mean')} of counts is a rate: it must be positive")
+        if self.mean is not None:
+            _check_rate(float(self.mean), self.declared.hi, spelled)
         _ = self.count_likelihood
 
     @property
@@ -460,7 +496,8 @@ class QuantileRegression(NothingKept):
 
         if not (self.mean is None or isinstance(self.mean, Real)):
             raise ValueError(f"{spelled('mean')} must be a number, got {self.mean!r}")
-        _ = self.levels, self.prior_mean
+        _ = self.levels
+        check_prior_mean(self.prior_mean, self.limits)
         if "stages" not in criterion.uses:
             raise ValueError(f"questions about quantiles are for {spelled('criterion', 'bayes')}")
         stages = checked_stages(self.stages)
@@ -738,6 +775,7 @@ class FitRequest:
         for name, value in (("gap", self.gap), ("signal_variance", self.signal_variance)):
             if value is not None and not 0 < value < inf:
                 raise ValueError(f"{spelled(name)} must be positive and finite, got {value}")
+        self._check_signal(spelled)
         if self.memory is not None and not self.memory > 0:
             raise ValueError(f"{spelled('memory')} must be positive, got {self.memory}")
         if isinstance(self.random_state, Integral) and not 0 <= self.random_state < RANDOM_STATES:
@@ -751,6 +789,31 @@ class FitRequest:
         from cloakgp.privacy.noise_choice import check_noise
 
         check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)
+
+    def _check_signal(self, spelled: Spelling) -> None:
+        """Refuse variances of a curve with which nothing can be computed, or that is flat."""
+        from cloakgp.models.prior import LARGEST_VARIANCE
+
+        value, task = self.signal_variance, self.task
+        if value is None:
+            return
+        if value > LARGEST_VARIANCE:
+            raise ValueError(
+                f"{spelled('signal_variance')} = {value:g} is a variance beyond "
+                f"{LARGEST_VARIANCE:g}, with which nothing can be computed: give less"
+            )
+        width = 1.0
+        if isinstance(task, QuantileRegression) or (
+            isinstance(task, Regression) and not task.of_counts
+        ):
+            width = task.limits.width
+        least = (FLAT * width) ** 2
+        if value < least:
+            raise ValueError(
+                f"{spelled('signal_variance')} = {value:g} is a curve that varies by less than "
+                f"{FLAT:g} of the bounds' width, so that no answer would tell anything: give "
+                f"{least:g} or more"
+            )
 
     def _check_inducing(self, spelled: Spelling) -> None:
         """Refuse words other than "auto", and that where nothing follows what was learned."""

@@ -67,10 +67,17 @@ def take_steps(
         Called with what begins, in a few words.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to ask, before anything is drawn.
     """
     first, *later = steps
     on_step("preparing the design")
     design = table.design(first, model, settings, known=None)
+    if not counts:
+        table.check_asks(design.strategy)
     on_step("asking the outputs")
     measurement = table.ask(
         design, y, first.budget, after_answers=bool(counts), insecure_seed=insecure_seed

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +27,17 @@ from cloakgp.release import Hyperprior, Measurement, Release, Strategy
 from cloakgp.release.posterior.mixture import Inference
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import DEFAULT_GAP
+
+# Whether whoever called drew noise for the whole of which this is a part.
+_after_a_draw = ContextVar("_after_a_draw", default=False)
+# Of the variance of the curve, how much less all rows together would leave uncertain.
+DROWNED = 1e-6
+NOTHING_TO_ASK = (
+    "no question would tell anything by these assumptions, so nothing was asked, and nothing "
+    "spent: the curve is assumed to vary too little (kernel, signal_variance) beside the noise of "
+    "this budget and the scatter between people with the same inputs (noise_variance, "
+    "overdispersion; of counts, at a rate of mean)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +149,55 @@ class Count:
     question: CountQuestion | OutsideQuestion
     answers: Answers
     strata: Strata | None = None
+
+
+@contextmanager
+def after_a_draw() -> Iterator[None]:
+    """Take what asks nothing within a block, before which noise was drawn: that is spent already.
+
+    Examples
+    --------
+    >>> with after_a_draw():
+    ...     pass
+    """
+    token = _after_a_draw.set(True)
+    try:
+        yield
+    finally:
+        _after_a_draw.reset(token)
+
+
+def refuse_nothing(strategy: Strategy) -> None:
+    """Refuse a strategy without a question, before anything is drawn.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not (strategy.asks_something or _after_a_draw.get()):
+        raise ValueError(NOTHING_TO_ASK)
+
+
+def refuse_drowned(prior: ExactPrior | SparsePrior, X: Array, *, rows: int) -> None:
+    """Refuse a curve that rows could not tell from their own noise, were all of it known.
+
+    Of a table that is counted first: no design is made before.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    X : array of shape (P, D)
+        Where the curve is to be known.
+    rows : int
+        N.
+
+    Raises
+    ------
+    ValueError
+    """
+    largest = float(prior.kernel.diag(X).max())
+    if rows * largest < DROWNED * prior.noise_variance and not _after_a_draw.get():
+        raise ValueError(NOTHING_TO_ASK)
 
 
 def cells_of_output(cells: Partition, output: int) -> Partition:
@@ -282,6 +344,20 @@ class Table(ABC):
         known : Release or None
             None before anything was asked.
         """
+
+    def check_asks(self, strategy: Strategy) -> None:
+        """Refuse first questions that are none: what would follow them tells nothing either.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            Chosen before any answer was read.
+
+        Raises
+        ------
+        ValueError
+        """
+        refuse_nothing(strategy)
 
     def resolve(
         self, release: Release, step: Step | None, model: Model, settings: DesignSettings

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from cloakgp.fitting.plan import Plan
-from cloakgp.fitting.release_plan import guess_in_words
+from cloakgp.fitting.release_plan import guess_in_words, middle_in_words, scale_in_words
 from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query, query_shares
 from cloakgp.fitting.visits import Settings, expect_extension, expect_refinement
@@ -63,8 +63,10 @@ class VisitPlan(Plan):
     together : tuple of Guarantee
         Of whoever pays for everything, with each noise that may be drawn.
     before, after : float or None
-        Root mean square sds of predicted means at the query points; None where the one after cannot
-        be known beforehand.
+        Root mean square sds of predicted means at the query points, on the scale of transformed
+        outputs; None where the one after cannot be known beforehand.
+    transform : str or None
+        Of outputs.
     """
 
     subject = "a later visit"
@@ -80,6 +82,7 @@ class VisitPlan(Plan):
     together: tuple[Guarantee, ...]
     before: float | None = None
     after: float | None = None
+    transform: str | None = None
 
     @property
     def guess(self) -> float:
@@ -118,7 +121,8 @@ class VisitPlan(Plan):
             return f"{NOT_FORECAST}."
         place = "at the new rows" if self.new_rows else "where the release was asked"
         return (
-            f"the predicted average of people with the same inputs is typically off by "
+            f"{scale_in_words(self.transform)}the predicted {middle_in_words(self.transform)} of "
+            "people with the same inputs is typically off by "
             f"{amount(self.before, 3)} {place} now, and by {amount(self.after, 3)} after this "
             "visit, if the release describes the private column. To learn its kernel anew may "
             "change that."
@@ -233,6 +237,7 @@ def plan_visit(
         ),
         before=before,
         after=after,
+        transform=None if release.transform is None else release.transform.name,
     )
 
 

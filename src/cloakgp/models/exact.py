@@ -16,6 +16,7 @@ from cloakgp.models.latent import (
     latent_variance,
     white_noise_variance,
 )
+from cloakgp.models.prior import LARGEST_VARIANCE
 from cloakgp.models.scatter import Scatter
 from cloakgp.models.trend import Trend
 from cloakgp.utils.arrays import Array
@@ -58,9 +59,13 @@ class ExactPrior:
         Raises
         ------
         ValueError
-            If mean or noise variance are not finite, or the latter is negative.
+            If mean or noise variance are beyond what can be computed with, or the latter is
+            negative.
         """
-        if not (np.isfinite([self.noise_variance, self.mean]).all() and self.noise_variance >= 0):
+        # Written so that NaN fails.
+        if not (
+            0 <= self.noise_variance <= LARGEST_VARIANCE and abs(self.mean) <= LARGEST_VARIANCE
+        ):
             raise ValueError("the prior's mean or noise variance is damaged")
 
     def means(self, X: Array) -> Array:

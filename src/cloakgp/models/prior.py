@@ -12,6 +12,9 @@ from typing import Protocol
 from cloakgp.models.covariance import OutputCovariance
 from cloakgp.utils.arrays import Array
 
+# Of a kernel, and of noise, in squared output units: products of two are numbers of float64.
+LARGEST_VARIANCE = 1e140
+
 
 class Prior(Protocol):
     """A public Gaussian-process prior over the latent function and the outputs."""

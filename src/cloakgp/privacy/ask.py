@@ -149,6 +149,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.answers import Answers
+from cloakgp.privacy.filters import costs_of_guarantee
 from cloakgp.privacy.grid import (
     Grid,
     Magnitudes,
@@ -163,7 +164,7 @@ from cloakgp.privacy.noise import GAUSSIAN, Noise, noise_named
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Hide, Integers
-from cloakgp.privacy.spending import one_charge
+from cloakgp.privacy.spending import one_charge, spend
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
 from cloakgp.utils.names import NoiseName
@@ -786,6 +787,10 @@ def _answers_to_nothing(
         answers=values.size,
         after_answers=after_answers or question.follows_answers,
     )
+    if not insecure:
+        # What the guarantee counts as spent an account counts as well, though nothing is drawn.
+        for cost in costs_of_guarantee(guarantee):
+            spend(cost, lambda: None)
     return Answers(
         values=values,
         noise_sd=0.0,

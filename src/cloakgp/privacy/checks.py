@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from numbers import Real
 
 from cloakgp.utils.formatting import amount, odds_factor
+from cloakgp.utils.warned import CloakWarning
 
 # Above it the odds may change by more than twenty thousand.
 LARGEST_USUAL_EPSILON = 10.0
@@ -27,7 +28,7 @@ Interval = tuple[float, float]
 _warned = ContextVar("_warned", default=False)
 
 
-class PrivacyParameterWarning(UserWarning):
+class PrivacyParameterWarning(CloakWarning):
     """A declared parameter makes the guarantee weak, or looks computed from private data.
 
     Raised before a private column is read. Nothing it says depends on one.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
@@ -15,6 +17,7 @@ from cloakgp.models.likelihoods import (
     Likelihood,
     QuantileLikelihood,
 )
+from cloakgp.models.prior import LARGEST_VARIANCE
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.quantiles import QuantileQuestion
@@ -29,6 +32,7 @@ from cloakgp.release.measurement import (
 )
 from cloakgp.release.posterior.mixture import Inference, WeightedPrior
 from cloakgp.release.strategy import MISFIT, DenseStrategy
+from cloakgp.utils.arrays import Array
 
 # What weights of priors, which add up to 1, may miss it by.
 WEIGHT_TOLERANCE = 1e-9
@@ -244,9 +248,33 @@ def _check_priors(release: Parts) -> None:
         shape = (release.n_inputs,)
         if isinstance(each.prior, SparsePrior) and each.prior.inducing.shape[1:] != shape:
             raise ValueError("inducing inputs and rows have different dimensions")
+        _check_kernel(each.prior.kernel, np.array(release.measurements[0].strategy.ranges))
     weights = [weighted.weight for weighted in release.learned]
     if weights and not (min(weights) >= 0 and abs(sum(weights) - 1) <= WEIGHT_TOLERANCE):
         raise ValueError("the weights of its priors are damaged")
+
+
+def _check_kernel(kernel: Kernel, inputs: Array) -> None:
+    """Refuse a kernel that is none of these inputs: lengthscales of other ones, or none at all.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        Of a file, where each parameter may be anything that a file can hold.
+    inputs : array of shape (n, D)
+    """
+    fits = False
+    # It is also the kernel of a class that a file names, which may raise anything.
+    with suppress(Exception), np.errstate(all="ignore"):
+        covariances, variances = kernel(inputs, inputs.copy()), kernel.diag(inputs)
+        fits = (
+            np.shape(covariances) == (len(inputs), len(inputs))
+            and np.shape(variances) == (len(inputs),)
+            and bool(np.isfinite(covariances).all())
+            and bool((np.asarray(variances) <= LARGEST_VARIANCE).all())
+        )
+    if not fits:
+        raise ValueError("its kernel does not fit its inputs")
 
 
 def _determines_iteration(release: Parts) -> bool:

@@ -212,9 +212,10 @@ def _curve_squares(covariance: Array) -> Array:
     mean = float(np.trace(covariance)) / len(covariance)
     if not mean > 0.0:
         return np.zeros(1)
-    variance = 2.0 * float(np.square(covariance).sum()) / len(covariance) ** 2
-    quantiles = special.gammaincinv(mean**2 / variance, _levels(QUANTILES))
-    return np.asarray(quantiles * variance / mean, dtype=np.float64)
+    # In means: squares of small covariances are nothing, and of large ones no numbers.
+    variance = 2.0 * float(np.square(covariance / mean).sum()) / len(covariance) ** 2
+    quantiles = special.gammaincinv(1.0 / variance, _levels(QUANTILES))
+    return np.asarray(quantiles * variance * mean, dtype=np.float64)
 
 
 def _multiples(log_noise: tuple[float, float], levels: Array) -> Array:

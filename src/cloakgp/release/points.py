@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.columns.problems import FROM_ZERO
-from cloakgp.columns.schema import Schema
+from cloakgp.columns.schema import Encoded, Schema
 from cloakgp.utils.arrays import Array, append_column, as_inputs, column_names
 from cloakgp.utils.names import PUBLIC_PREDICTION
+from cloakgp.utils.warned import CloakWarning
 
 
-class UnseenLevelWarning(UserWarning):
+class UnseenLevelWarning(CloakWarning):
     """A category is new to the release: its predictions are less certain."""
 
 
-class NoPredictionWarning(UserWarning):
+class NoPredictionWarning(CloakWarning):
     """Rows lack an input that no row of the table lacked: there is no prediction for them."""
 
 
@@ -155,17 +156,13 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
         points = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs, name=name)
         return Points(X=points, known=np.ones(len(points), dtype=bool))
     encoded = schema.encode(X, row=FROM_ZERO, one_by_one=True)
-    for unseen in encoded.unseen:
-        warnings.warn(str(unseen), UnseenLevelWarning, stacklevel=4)
     known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
     if not len(known):
         raise ValueError(f"{name} has column names but no rows")
     if not known.any():
         raise ValueError(without_any_prediction(encoded.lacking))
-    refused = {column.name for column in schema.columns if column.missing == "refuse"}
-    for column, count in encoded.lacking.items():
-        if column in refused:
-            warnings.warn(without_prediction(column, count), NoPredictionWarning, stacklevel=4)
+    for remark, category in _remarks(schema, encoded):
+        warnings.warn(remark, category, stacklevel=4)
     return Points(X=encoded.X[known], known=known)
 
 
@@ -194,3 +191,29 @@ def _completed(release: Encoding, X: Any, *, name: str) -> Any:
             f"it predict, and add them as the column {PUBLIC_PREDICTION!r}, the last"
         )
     return append_column(X, predictor.predict(X), name=PUBLIC_PREDICTION)
+
+
+def remarks_on(release: Encoding, X: Any) -> list[str]:
+    """Return what `points_of` warns of, for callers in several threads, where a warning has none.
+
+    Parameters
+    ----------
+    release : Release or MultiOutputRelease
+    X : raw columns
+        Which `points_of` takes.
+    """
+    schema = release.schema
+    if schema is None or not set(schema.sources) <= set(map(str, column_names(X))):
+        return []
+    encoded = schema.encode(_completed(release, X, name="X"), row=FROM_ZERO, one_by_one=True)
+    return [remark for remark, _ in _remarks(schema, encoded)]
+
+
+def _remarks(schema: Schema, encoded: Encoded) -> Iterator[tuple[str, type[Warning]]]:
+    """Yield what whoever predicts should know of encoded points, and its kind."""
+    for unseen in encoded.unseen:
+        yield str(unseen), UnseenLevelWarning
+    refused = {column.name for column in schema.columns if column.missing == "refuse"}
+    for column, count in encoded.lacking.items():
+        if column in refused:
+            yield without_prediction(column, count), NoPredictionWarning

@@ -326,7 +326,8 @@ def _parts(
 ) -> tuple[Fact, ...]:
     if len(parts) < 2:
         return ()
-    each = ", ".join(map(_short, parts))
+    # A first one without questions costs nothing; of later ones the guarantee has a part.
+    each = ", ".join(_short(part) if part.spent else "ε = 0 (nothing asked)" for part in parts)
     listed = f"{len(parts)} measurements, of {each}, each rounded up. "
     if not cohorts:
         text = f"{listed}The guarantee covers all together, for a person whose output is in every "

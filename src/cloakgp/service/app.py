@@ -41,6 +41,7 @@ from cloakgp.service.pages import requests as request_pages
 from cloakgp.service.pages import tables as table_pages
 from cloakgp.service.pages.base import problem_page
 from cloakgp.service.routes import administration, joint_requests, releases, requests, tables
+from cloakgp.service.rules import problems_in_words
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import give_back_all
 
@@ -197,10 +198,7 @@ def _refuse(request: Request, error: Exception) -> Response:
                 headers["WWW-Authenticate"] = "Bearer"
         case RequestValidationError():
             status, kind = 422, "invalid"
-            # The place and the rule, and not the value.
-            message = "; ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:10]
-            )
+            message = problems_in_words(error.errors(), body=error.body)
         case HTTPException(status_code=status):
             kind = {404: "not-found", 413: "too-large"}.get(status, "invalid")
             message, headers = str(error.detail), dict(error.headers or {})

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cloakgp.service.rules import as_requested
+
 LEDGER_FAILS = "the ledger cannot do this now: the auditor should verify"
 
 
@@ -35,13 +37,14 @@ class InvalidError(ServiceError):
     Parameters
     ----------
     message : str
+        Options of the command line in it are told as the fields of a request.
     fields : mapping of str to str
     """
 
     status, kind = 422, "invalid"
 
     def __init__(self, message: str, *, fields: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
+        super().__init__(as_requested(message))
         self.fields = fields or {}
 
 

@@ -34,6 +34,10 @@ Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f/]*[^\s\x00-\x1f/]$"),
 ]
+# Of a column or a class, which no address holds: any printable text.
+CellName = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")
+]
 # The number of a row: PostgreSQL and SQLite have 64 bits, and JavaScript 53.
 Id = Annotated[int, Field(ge=1, le=2**53)]
 # Where a list goes on.
@@ -150,8 +154,8 @@ class NewTable(Message):
         default="", description="File in one of the folders that the service may read."
     )
     query: Text = Field(default="", description="SQL, for the file of a database.")
-    output: Name = Field(description="The private column.")
-    inputs: list[Name] = Field(
+    output: CellName = Field(description="The private column.")
+    inputs: list[CellName] = Field(
         default=[], description="Public columns; if empty, all columns but the private one."
     )
     table_schema: Text = Field(
@@ -160,7 +164,7 @@ class NewTable(Message):
     bounds: tuple[Finite, Finite] | None = Field(
         default=None, description="Bounds of a private number."
     )
-    classes: list[Name] = Field(default=[], description="Classes of a private label.")
+    classes: list[CellName] = Field(default=[], description="Classes of a private label.")
     person: Line = Field(default="", description="Public column that names the person of each row.")
     people: TablePeople = Field(
         default="overlapping",
@@ -169,7 +173,7 @@ class NewTable(Message):
         "who are named by their columns are compared.",
     )
     missing_output: Line = "refuse"
-    declared_public: list[Name] = Field(
+    declared_public: list[CellName] = Field(
         default=[],
         description="Public columns that everybody may know though a private column of the account "
         "has the same values. It is the custodian's word, which the ledger keeps; without it such "
@@ -183,8 +187,8 @@ class Look(Message):
     upload: str = ""
     path: Line = ""
     query: Text = ""
-    private: list[Name] = []
-    public: list[Name] = Field(
+    private: list[CellName] = []
+    public: list[CellName] = Field(
         default=[], description="The columns to read; all but the private ones if these are named."
     )
 
@@ -352,7 +356,7 @@ class Choices(Message):
 
     epsilon: Epsilon
     delta: Delta = 0.0
-    inputs: list[Name] = Field(default=[], description="All public columns if empty.")
+    inputs: list[CellName] = Field(default=[], description="All public columns if empty.")
     noise: Name = Field(default=AUTO, description="A noise, or auto for the best by forecast.")
     criterion: Name = "bayes"
     learn: Literal["map", "average", "none"] = "map"
@@ -634,6 +638,10 @@ class Predictions(Message):
 
     columns: list[str]
     rows: list[list[float | str | None]]
+    remarks: list[str] = Field(
+        description="What to know of these rows: of levels that no row of the table had, and of "
+        "rows without a prediction."
+    )
 
 
 class EntryView(Message):

@@ -84,6 +84,7 @@ from cloakgp.streams.state import (
 )
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
+from cloakgp.utils.warned import CloakWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPClassifier
 LEAST_ROWS = 2
 
 
-class StreamWarning(UserWarning):
+class StreamWarning(CloakWarning):
     """Something about the chunks of a stream is worth knowing."""
 
 

@@ -462,3 +462,73 @@ def test_files_hold_no_pickle(saved):
     for name, payload in unpack(saved).items():
         assert name.startswith("manifest.") or payload.startswith(b"\x93NUMPY")
         assert b"sklearn" not in payload
+
+
+def kernels_of(tree, name):
+    """Descriptions of the kernels of a name, however deep, by their parameters."""
+    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    own = [tree["parameters"]] if isinstance(tree, dict) and tree.get("kernel") == name else []
+    return own + [each for value in inner for each in kernels_of(value, name)]
+
+
+EDITS = {
+    "a shorter centre": ("LinearKernel", lambda one: one["centre"]["array"].pop()),
+    "a longer scale": ("LinearKernel", lambda one: one["scale"]["array"].append(1.0)),
+    "no centre": ("LinearKernel", lambda one: one.update(centre=None)),
+    "a centre of text": ("LinearKernel", lambda one: one.update(centre="a")),
+    "a scale of zero": ("LinearKernel", lambda one: one.update(scale={"array": [0.0, 0.0, 0.0]})),
+    "more lengthscales": ("Matern", lambda one: one["length_scale"]["array"].append(1.0)),
+    "no lengthscales": ("Matern", lambda one: one.update(length_scale=None)),
+    "lengthscales in a matrix": ("Matern", lambda one: one.update(length_scale={"array": [[1.0]]})),
+    "an odd smoothness": ("Matern", lambda one: one.update(nu="rough")),
+    "a variance beyond all": ("ConstantKernel", lambda one: one.update(constant_value=1e200)),
+}
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A file of the default kernel over three inputs, and of what was learned of it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (60, 3))
+    model = DPGPRegressor(bounds=(0, 10), epsilon=2.0, delta=1e-5, insecure_seed=0)
+    path = tmp_path_factory.mktemp("learned") / "a.cloak"
+    model.fit(X, X.mean(axis=1)).release_.save(path)
+    return path
+
+
+@pytest.mark.parametrize("place", ["prior", "learned"])
+@pytest.mark.parametrize("name", EDITS)
+def test_kernels_that_are_edited_by_hand_are_refused_in_plain_words(learned, tmp_path, place, name):
+    """With digests that fit: what cannot be computed with is seen when the file is opened."""
+    kernel, change = EDITS[name]
+
+    def edit(manifest, _payloads):
+        found = kernels_of(manifest[place], kernel)
+        assert found
+        change(found[0])
+
+    edited = tmp_path / "edited.cloak"
+    edited.write_bytes(learned.read_bytes())
+    forge(edited, edit)
+    with pytest.raises(ReleaseFileError) as refused:
+        Release.load(edited)
+    for raw in ("broadcast", "NoneType", "shapes (", "float()", "not supported", "axis"):
+        assert raw not in str(refused.value)
+    Release.load(learned)
+
+
+@pytest.mark.parametrize("place", ["prior", "learned"])
+@pytest.mark.parametrize(("name", "number"), [("noise_variance", 1e308), ("mean", -1e308)])
+def test_numbers_that_nothing_can_be_computed_with_are_refused(
+    learned, tmp_path, place, name, number
+):
+    def edit(manifest, _payloads):
+        outer = manifest[place] if place == "prior" else manifest[place][0]["prior"]
+        assert name in outer
+        outer[name] = number
+
+    edited = tmp_path / "edited.cloak"
+    edited.write_bytes(learned.read_bytes())
+    forge(edited, edit)
+    with pytest.raises(ReleaseFileError, match="mean or noise variance is damaged"):
+        Release.load(edited)

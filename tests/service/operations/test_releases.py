@@ -17,6 +17,7 @@ from services import register, register_visits, work_as
 
 from cloakgp.ledger.exports import is_receipt
 from cloakgp.release.distribution_columns import DistributionColumns
+from cloakgp.release.points import UnseenLevelWarning
 from cloakgp.service import confined
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
@@ -25,6 +26,7 @@ from cloakgp.service.messages import (
     NewAccount,
     NewLimit,
     NewRequest,
+    NewTable,
     PlanRequest,
     PredictRequest,
     PrivacyBudget,
@@ -33,6 +35,7 @@ from cloakgp.service.operations import plans, releases
 from cloakgp.service.operations.accounts import change_limit, list_accounts, open_account
 from cloakgp.service.operations.audits import export_entries, list_entries, list_events
 from cloakgp.service.operations.requests import make_request
+from cloakgp.service.operations.tables import register_table
 
 QUICK = Choices(epsilon=0.5, delta=1e-6, stages="one", interval="off", learn="none")
 
@@ -211,6 +214,34 @@ def test_rows_that_lack_an_input_are_refused(analyst, release):
     for row in ({"weight": 3.0}, {"age": "old"}, {"age": None}, {}, {"age": 1e400}):
         with pytest.raises(InvalidError):
             releases.predict_release(analyst, release, PredictRequest(rows=[row]))
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.release.points.UnseenLevelWarning")
+def test_levels_that_no_row_had_are_told(analyst, service, tokens, tmp_path):
+    """The command line warns of them; a prediction of a place that nobody is from looks as any."""
+    table = register(service, tokens[Role.CUSTODIAN], tmp_path)
+    rows = "".join(f"{'north' if n % 2 else 'south'},{100 + n}\n" for n in range(40))
+    (tmp_path / "tables" / "places.csv").write_text(f"place,height\n{rows}")
+    placed = register_table(
+        work_as(service, tokens[Role.CUSTODIAN]),
+        NewTable(
+            name="places",
+            account=table.account,
+            path="places.csv",
+            output="height",
+            bounds=(50, 250),
+        ),
+    )
+    number, made = made_with(analyst, placed)
+    asked = [{"place": "north"}, {"place": "west"}]
+    told = releases.predict_release(analyst, number, PredictRequest(rows=asked))
+    with pytest.warns(UnseenLevelWarning) as warned:
+        made.predict_frame(pd.DataFrame(asked))
+    assert told.remarks == [str(each.message) for each in warned]
+    assert len(told.remarks) == 1
+    assert "west" in told.remarks[0]
+    known = releases.predict_release(analyst, number, PredictRequest(rows=asked[:1]))
+    assert known.remarks == []
 
 
 def test_so_many_rows_at_once(service, analyst, release):

@@ -23,6 +23,7 @@ from cloakgp.service.messages import (
     NewPerson,
     NewRequest,
     NewRules,
+    NewTable,
     PlanRequest,
     PrivacyBudget,
 )
@@ -39,8 +40,14 @@ from cloakgp.service.operations.requests import (
     show_request,
     withdraw_request,
 )
-from cloakgp.service.operations.tables import withdraw_table
+from cloakgp.service.operations.tables import register_table, withdraw_table
 from cloakgp.service.operations.tokens import create_token
+
+
+def write_classes(path):
+    """A table of classes by age."""
+    path.write_text("age,ill\n" + "".join(f"{n},{'yes' if n > 9 else 'no'}\n" for n in range(20)))
+    return path
 
 
 class Office:
@@ -294,6 +301,101 @@ def test_choices_that_make_no_sense_are_refused_before_anything_is_held(office):
     assert office.ask(analyst, 0.1, noise="laplace").id == 2
     assert office.ask(analyst, 0.1, quantiles=[0.1, 0.9], mean=100.0).id == 3
     assert office.ask(analyst, 0.1, counts=True, overdispersion=0.0).id == 4
+
+
+REFUSED = [
+    {"lengthscale": [1.0, 2.0, 3.0]},
+    {"mean": 1e308},
+    {"signal_variance": 1e308},
+    {"signal_variance": 1e-300},
+    {"noise_variance": 1e308},
+    {"noise_variance": 1e100},
+    {"calibrate": 0.1},
+    {"transform": "log", "mean": -1.0},
+    {"quantiles": [0.5], "mean": 1e308},
+    {"quantiles": [0.5], "signal_variance": 1e308},
+    {"counts": True, "mean": 1e308},
+    {"counts": True, "overdispersion": 1e308},
+]
+
+
+@pytest.mark.parametrize("choices", REFUSED, ids=str)
+def test_what_a_plan_refuses_a_request_refuses_in_the_same_words(office, choices):
+    """It was approved, spent an approver's time, and failed without a word of why."""
+    analyst, said = office.work(Role.ANALYST), []
+    planned = PlanRequest(
+        table=office.table.id, choices=Choices(epsilon=0.2, delta=1e-6, **choices)
+    )
+    for asked in (
+        lambda: make_plan(analyst, planned),
+        lambda: office.ask(analyst, 0.2, **choices),
+        lambda: office.ask(analyst, 0.2, key="once", **choices),
+    ):
+        with pytest.raises(InvalidError) as refused:
+            asked()
+        said.append(str(refused.value))
+    assert len(set(said)) == 1
+    assert "/" not in said[0]
+    assert list_requests(analyst) == []
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"lengthscale": [1.0, 2.0]},
+        {"signal_variance": 1e308},
+        {"signal_variance": 1e-300},
+        {"class_rates": [0.5, 0.2]},
+        {"class_rates": [0.5, 0.2, 0.3]},
+    ],
+    ids=str,
+)
+def test_a_request_about_classes_is_refused_as_its_plan_is(office, tmp_path, choices):
+    classed = register_table(
+        office.work(Role.CUSTODIAN),
+        NewTable(
+            name="classes",
+            account="children",
+            path=str(write_classes(tmp_path / "tables" / "classes.csv")),
+            output="ill",
+            classes=["no", "yes"],
+        ),
+    )
+    chosen, said = Choices(epsilon=0.2, delta=1e-6, **choices), []
+    for asked in (
+        lambda: make_plan(office.work(Role.ANALYST), PlanRequest(table=classed.id, choices=chosen)),
+        lambda: make_request(
+            office.work(Role.ANALYST),
+            NewRequest(table=classed.id, choices=chosen, purpose="a test"),
+        ),
+    ):
+        with pytest.raises(InvalidError) as refused:
+            asked()
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
+def test_a_request_whose_plan_takes_too_long_is_taken(office, monkeypatch):
+    """A job may have more time and memory than plans."""
+
+    def late(*_args, **_named):
+        raise InvalidError("planning this took longer than 60 seconds")
+
+    monkeypatch.setattr(office.service.planning, "call", late)
+    assert office.ask(office.work(Role.ANALYST), 0.2).state == "approved"
+
+
+def test_the_request_of_a_key_is_returned_though_its_table_cannot_be_read_by_now(
+    office, monkeypatch
+):
+    analyst = office.work(Role.ANALYST)
+    made = office.ask(analyst, 0.2, key="once")
+
+    def gone(*_args, **_named):
+        raise OSError(2, "No such file or directory")
+
+    monkeypatch.setattr(office.service.planning, "call", gone)
+    assert office.ask(analyst, 0.2, key="once").id == made.id
 
 
 def test_nothing_is_asked_of_a_table_that_is_withdrawn(office):

@@ -65,6 +65,29 @@ def test_a_file_in_the_folder_is_registered_by_its_path(custodian, folder):
 
 
 @pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("name", ["bare.csv", "bare.tsv"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"person": "who"},
+        {"inputs": ["age"]},
+        {"bounds": None, "classes": ["a", "b"]},
+        {"missing_output": "drop"},
+    ],
+)
+def test_a_first_line_that_may_be_somebodys_row_is_not_shown(custodian, folder, name, asked):
+    """Columns that are asked for by no name are those of the first line, and vouch for none."""
+    mark = "\t" if name.endswith("tsv") else ","
+    rows = (("31337.125", "CANARY"), ("40.5", "other"), ("50.5", "more"))
+    (folder / name).write_text("".join(mark.join(row) + "\n" for row in rows))
+    kind, words = said(lambda: register_table(custodian, new(path=name, **asked)))
+    assert kind == "invalid"
+    assert "It may be a person's row, and is not shown" in words
+    assert not [cell for row in rows for cell in row if cell in words]
+
+
+@pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "link.csv", "a/../../b.csv"])
 def test_no_other_file_is_read(custodian, folder, path):
     outside = write_people(folder.parent / "outside.csv")

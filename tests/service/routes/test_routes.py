@@ -115,6 +115,114 @@ def test_every_answer_has_the_headers_of_all(http, ask):
         assert "server" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    ("role", "path", "sent", "told"),
+    [
+        (Role.ANALYST, "plans", {"choices": {"epsilon": 1}}, "table is missing"),
+        (
+            Role.ANALYST,
+            "plans",
+            {"table": 1, "choices": {"epsilon": "CANARY", "learn": "CANARY"}},
+            "choices.epsilon must be a number; choices.learn must be 'map', 'average' or 'none'",
+        ),
+        (
+            Role.ANALYST,
+            "plans",
+            {"table": 1, "choices": {"epsilon": 1, "inducing": "CANARY"}},
+            "choices.inducing must be a whole number or 'auto'",
+        ),
+        (
+            Role.CUSTODIAN,
+            "tables",
+            {"name": "a", "account": "b", "output": "c", "bounds": ["CANARY", 5]},
+            "bounds[0] must be a number",
+        ),
+        (
+            Role.CUSTODIAN,
+            "tables",
+            {"name": "a/CANARY", "account": "b", "output": "c", "odd": "CANARY"},
+            "name has signs that it cannot have; odd is no field of this request",
+        ),
+        (
+            Role.READER,
+            "releases/1/predict",
+            {"rows": [{"age": ["CANARY"]}]},
+            "rows[0].age must be text or a number or a whole number or true or false",
+        ),
+        (Role.READER, "releases/CANARY/predict", {"rows": [{"age": 1}]}, "release must be a"),
+        (Role.ANALYST, "plans", ["CANARY"], "the body must be an object with names and values"),
+        (Role.ANALYST, "plans", "CANARY", "the body must be an object with names and values"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words_as_requests_name_it(ask, role, path, sent, told):
+    answer = ask(role, "POST", f"/api/{path}", json=sent)
+    assert answer.status_code == 422
+    assert answer.json()["message"].startswith(told)
+    assert "CANARY" not in answer.text
+
+
+def test_what_is_no_json_is_said_to_be_none(ask):
+    headers = {"Content-Type": "application/json"}
+    answer = ask(Role.ANALYST, "POST", "/api/plans", content=b'{"table": CANARY', headers=headers)
+    assert (answer.status_code, answer.json()["message"]) == (422, "the body is no JSON")
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"lengthscale": [1.0, 2.0, 3.0]},
+        {"exposure": "age"},
+        {"signal_variance": 1e150},
+        {"criterion": "best"},
+        {"noise": "loud"},
+        {"counts": True, "transform": "log"},
+    ],
+)
+def test_no_option_of_the_command_line_is_in_an_answer(ask, table, choices):
+    asked = {"table": table.id, "choices": {"epsilon": 0.5, **choices}, "purpose": "a test"}
+    for path, sent in (("requests", asked), ("plans", {**asked, "purpose": None})):
+        sent = {name: value for name, value in sent.items() if value is not None}
+        answer = ask(Role.ANALYST, "POST", f"/api/{path}", json=sent)
+        assert answer.status_code == 422, answer.text
+        assert "--" not in answer.text
+        assert any(name in answer.text for name in choices)
+
+
+def test_columns_and_classes_have_any_printable_names(ask, table, tmp_path):
+    """Of columns and classes no address is made, in which a slash would be another place."""
+    heads = "age (y/o),kg/m² <i>,mg/dl"
+    rows = "".join(f"{n},{n % 7},{'low/none' if n % 2 else 'high'}\n" for n in range(30))
+    (tmp_path / "tables" / "units.csv").write_text(f"{heads}\n{rows}")
+    looked = ask(
+        Role.CUSTODIAN, "POST", "/api/tables/look", json={"path": "units.csv", "private": ["mg/dl"]}
+    )
+    declared = {
+        "name": "units",
+        "account": table.account,
+        "path": "units.csv",
+        "output": "mg/dl",
+        "classes": ["low/none", "high"],
+        "inputs": ["age (y/o)", "kg/m² <i>"],
+    }
+    made = ask(Role.CUSTODIAN, "POST", "/api/tables", json=declared)
+    assert made.status_code == 201, made.text
+    assert made.json()["inputs"] == ["age (y/o)", "kg/m² <i>"]
+    asked = {
+        "table": made.json()["id"],
+        "choices": {"epsilon": 0.5, "stages": "auto", "inputs": ["kg/m² <i>"]},
+        "purpose": "a test",
+    }
+    done = ask(Role.ANALYST, "POST", "/api/requests", json=asked)
+    assert done.status_code == 201, done.text
+    seen = ask(Role.ANALYST, "GET", f"/api/requests/{done.json()['id']}").json()
+    release = f"/api/releases/{seen['release']}"
+    predicted = ask(Role.READER, "POST", f"{release}/predict", json={"rows": [{"kg/m² <i>": 3}]})
+    assert predicted.status_code == 200, predicted.text
+    assert predicted.json()["columns"] == ["predicted", "p_low/none", "p_high"]
+    assert ask(Role.READER, "GET", f"{release}/plot").status_code == 200
+    assert looked.status_code == 200, looked.text
+
+
 def test_nothing_is_said_of_what_was_sent(ask):
     answer = ask(Role.ANALYST, "POST", "/api/plans", json={"table": "a secret", "more": "hidden"})
     assert answer.status_code == 422

@@ -144,7 +144,7 @@ def _check_parameters(kernel: Kernel) -> None:
         return
     for hyperparameter in kernel.hyperparameters:
         values = np.asarray(getattr(kernel, hyperparameter.name, 1.0), dtype=np.float64)
-        if np.isnan(values).any():
+        if values.ndim > 1 or np.isnan(values).any():
             raise ValueError("the kernel's hyperparameters are damaged")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.fitting.visit_plan import VisitPlan
-from cloakgp.orders.estimators import plan_release
+from cloakgp.orders.estimators import plan_release, plan_releases
 from cloakgp.orders.options import Order
 from cloakgp.orders.progress import Reporter
 from cloakgp.orders.visits import VisitOrder, plan_visit
@@ -15,7 +15,7 @@ from cloakgp.service.access import operation
 from cloakgp.service.budgets import Room, costs_of, needs_approval
 from cloakgp.service.context import Work
 from cloakgp.service.errors import InvalidError
-from cloakgp.service.messages import FactView, PlanRequest, PlanView
+from cloakgp.service.messages import Choices, FactView, PlanRequest, PlanView
 from cloakgp.service.models import Rules, Table
 from cloakgp.service.operations.tables import usable_table
 from cloakgp.service.orders import without_path
@@ -85,6 +85,53 @@ def plot_plan(
         return figure_bytes(display.draw(dark=dark), suffix=suffix)
     except ValueError as error:
         raise InvalidError(without_path(error, table)) from None
+
+
+def check_choices(work: Work, table: Table, order: Order | VisitOrder, choices: Choices) -> None:
+    """Refuse a request that its plan refuses, before anybody approves it or a job begins.
+
+    The plan is the roughest that there is. One that takes more time or memory than plans may is
+    refused no more for that: a job may have more.
+
+    Parameters
+    ----------
+    work : Work
+    table : Table
+    order : Order or VisitOrder
+        Of the choices.
+    choices : Choices
+
+    Raises
+    ------
+    InvalidError
+        In the words of the plan.
+    TooManyError
+        If too many plans are under way.
+    EndedError
+        If the caller leaves, or the service ends.
+    """
+
+    def make() -> Plan:
+        if isinstance(order, VisitOrder):
+            return work.service.planning.call(_plan_visit, work.stopped, order)
+        return work.service.planning.call(_plan_roughly, work.stopped, order)
+
+    rough = PlanRequest(
+        table=table.id, choices=choices, epsilons=[choices.epsilon], approximate=True
+    )
+    try:
+        work.service.plans.get(f"rough: {rough.model_dump_json()}", make)
+    except InvalidError:
+        # Of planning itself: it took too much.
+        return
+    except (ValueError, OSError) as error:
+        raise InvalidError(without_path(error, table)) from None
+
+
+def _plan_roughly(order: Order) -> ReleasePlan:
+    """Return the first plan of an order, which comes at once."""
+    quiet = Reporter(show=lambda _: None)
+    return next(iter(plan_releases(order, epsilons=[order.request.epsilon], reporter=quiet)))
 
 
 def _plan_order(order: Order, epsilons: list[float], *, approximate: bool | None) -> ReleasePlan:

@@ -31,6 +31,7 @@ from cloakgp.plots.plotting import display_of
 from cloakgp.privacy.cohorts import DISJOINT
 from cloakgp.release import Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
+from cloakgp.release.points import remarks_on
 from cloakgp.report.describe import describe
 from cloakgp.service.access import operation
 from cloakgp.service.context import Work
@@ -192,6 +193,7 @@ def predict_release(work: Work, release: Id, request: PredictRequest) -> Predict
     return Predictions(
         columns=[str(name) for name in frame],
         rows=[[_cell(value) for value in row] for row in frame.itertuples(index=False)],
+        remarks=remarks_on(made, rows),
     )
 
 

@@ -20,10 +20,12 @@ from cloakgp.service.models import (
     MadeRelease,
     Request,
     RequestState,
+    Rules,
     Table,
     now,
 )
 from cloakgp.service.operations.jobs import NO_LONGER, view_of_job
+from cloakgp.service.operations.plans import check_choices
 from cloakgp.service.operations.tables import usable_table
 from cloakgp.service.visits import asked_of
 
@@ -46,22 +48,31 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
     ConflictError
         If the table is withdrawn, or the key belongs to another request.
     InvalidError
-        If the choices make no sense, or a later visit does not go with its release.
+        If the choices make no sense, or a later visit does not go with its release: for all that
+        its plan refuses, in the plan's words.
     NoRoomError
         If the account's limit, or the analyst's share, leaves no room.
     NotFoundError
+    TooManyError
+        If too many plans are under way.
     """
     with work.database.reading() as session:
         table = usable_table(session, new.table)
         asked_of(work.service, session, table, new.choices)
+        # As it will be chosen again, when nobody else can take the room.
+        rules = session.get_one(Rules, table.account)
+        room = budgets.Room.of(session, rules, work.actor.id, table.cohort)
+        foreseen = room.choose(new.choices)
+        order = asked_of(work.service, session, table, foreseen)
+        known = _of_key(session, work, idempotency) is not None
+    if not known:
+        # Outside of what is locked: public columns are read.
+        check_choices(work, table, order, foreseen)
     choices = new.choices.model_dump(mode="json")
     with work.database.writing() as session:
         rules = lock_rules(session, table.account)
         if idempotency is not None:
-            query = select(Request).where(
-                Request.person_id == work.actor.id, Request.idempotency == idempotency
-            )
-            before = session.scalar(query)
+            before = _of_key(session, work, idempotency)
             if before is not None:
                 # Of the same choices, room may have been left without δ alone.
                 alike = before.choices in (choices, choices | {"delta": 0.0})
@@ -195,6 +206,16 @@ def _visible(session: Session, work: Work, request: int) -> Request:
     if row is None or not (work.actor.oversees or row.person_id == work.actor.id):
         raise NotFoundError("request")
     return row
+
+
+def _of_key(session: Session, work: Work, idempotency: str | None) -> Request | None:
+    """Return the request that the caller made with a key, if any."""
+    if idempotency is None:
+        return None
+    query = select(Request).where(
+        Request.person_id == work.actor.id, Request.idempotency == idempotency
+    )
+    return session.scalar(query)
 
 
 def _check_room(session: Session, table: Table, costs: Costs) -> None:

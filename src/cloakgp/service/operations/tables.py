@@ -18,9 +18,10 @@ from sqlalchemy.orm import Session
 from cloakgp.columns import Schema, infer_schema, schema_from_text, schema_to_text
 from cloakgp.columns.cells import cells_of
 from cloakgp.columns.remarks import remarks_on
+from cloakgp.data.formats import format_of
 from cloakgp.data.limits import ReadingLimits
 from cloakgp.data.raw import DROP, REFUSE, RawRows, RawTable
-from cloakgp.data.schema import ADDRESSES, table_suffix
+from cloakgp.data.schema import ADDRESSES, check_header, table_suffix
 from cloakgp.data.tables import column_names_of, read_people, read_public
 from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.ledger.marks import ReadInputs
@@ -275,8 +276,12 @@ def _read(new: NewTable, path: Path, *, limits: ReadingLimits) -> tuple[RawRows,
     if new.table_schema:
         declared = schema_from_text(new.table_schema)
     elif not names:
-        there = dict.fromkeys(column_names_of(path, table_format=table_format))
-        names = [name for name in there if name and name not in (new.output, new.person)]
+        there = column_names_of(path, table_format=table_format)
+        # No input is asked for by name: names that come from the header vouch for no header.
+        asked = [name for name in (new.output, new.person) if name]
+        certain = (table_format or format_of(path)).certain_names
+        check_header(path, there, names=asked, certain=certain)
+        names = [name for name in dict.fromkeys(there) if name and name not in asked]
     source = SourceTable(
         path=path,
         inputs=names,

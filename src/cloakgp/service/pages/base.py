@@ -34,8 +34,9 @@ from cloakgp.service.guards import (
     take_cookie,
     work_for,
 )
-from cloakgp.service.pages.fields import FIELD_NAMES, FORM_FIELDS, rule_in_words, text_of
+from cloakgp.service.pages.fields import FIELD_NAMES, FORM_FIELDS, text_of
 from cloakgp.service.pages.rendering import html
+from cloakgp.service.rules import rule_in_words
 from cloakgp.service.settings import SIGN_IN
 
 Item = TypeVar("Item")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +14,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Choices, PrivacyBudget, TableView
+from cloakgp.service.rules import rule_in_words
 from cloakgp.utils.names import AUTO
 
 # Labels of the fields of messages.
@@ -38,27 +38,6 @@ FIELD_NAMES = {
     "bounds.1": "highest value",
     "days": "days",
     "roles": "roles",
-}
-# Rules of fields in words, by the names that pydantic has for them.
-RULES = {
-    "missing": "is missing",
-    "string_too_short": "must not be empty",
-    "string_too_long": "has more than {max_length} characters",
-    "greater_than": "must be more than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "finite_number": "must be a finite number",
-    "float_parsing": "must be a number",
-    "float_type": "must be a number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "int_type": "must be a whole number",
-    "too_short": "has fewer than {min_length}",
-    "too_long": "has more than {max_length}",
-    "literal_error": "must be one of {expected}",
-    "enum": "must be one of {expected}",
-    "string_pattern_mismatch": "has signs that it cannot have",
 }
 # Fields of forms that have other names than those of messages joined.
 FORM_FIELDS = {"bounds": "low", "bounds.0": "low", "bounds.1": "high", "limit": "limit_epsilon"}
@@ -120,23 +99,6 @@ def number_of(text: str, *, called: str, field: str = "") -> float:
         with suppress(ValueError):
             return float(text.replace(",", "."))
     raise InvalidError(f"{called} {wrong}", fields={field: wrong} if field else {})
-
-
-def rule_in_words(error: Mapping[str, Any]) -> str:
-    """Return the rule of an error that pydantic found, without the value.
-
-    Examples
-    --------
-    >>> rule_in_words({"type": "greater_than", "msg": "Input …", "ctx": {"gt": 0.0}})
-    'must be more than 0'
-    >>> rule_in_words({"type": "value_error", "msg": "Value error, This is odd"})
-    'this is odd'
-    """
-    told = str(error["msg"]).removeprefix("Value error, ")
-    rule = RULES.get(error["type"])
-    return (
-        f"{told[:1].lower()}{told[1:]}" if rule is None else rule.format_map(error.get("ctx", {}))
-    )
 
 
 def distribution_of(fields: Fields) -> DistributionColumns:

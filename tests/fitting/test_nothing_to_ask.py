@@ -1,0 +1,123 @@
+"""Assumptions by which no answer would tell anything: refused before anything is drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, DPGridSearchCV
+from cloakgp.data import ArrayRows
+from cloakgp.ledger import Ledger
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.ask import ask
+
+BOUNDS = (0.0, 100.0)
+X = np.linspace(0.0, 10.0, 40)[:, None]
+y = 50 + 20 * np.sin(X[:, 0])
+FLAT = ConstantKernel(1e-200, "fixed") * RBF(2.0, "fixed")
+
+
+@pytest.fixture
+def account(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLOAKGP_LEDGER_HOME", str(tmp_path / "home"))
+    ledger = Ledger.create(tmp_path / "people.db")
+    ledger.open_account("people", epsilon=400.0, delta=1e-3)
+    yield ledger.account("people")
+    ledger.close()
+
+
+def used(account):
+    return account.standing.used
+
+
+def model(**changed):
+    usual = {"bounds": BOUNDS, "epsilon": 1.0, "delta": 1e-6}
+    return DPGPRegressor(**usual | changed)
+
+
+@pytest.mark.parametrize("noise", ["auto", "gaussian", "laplace"])
+@pytest.mark.parametrize("interval", ["auto", False])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"noise_variance": 1e12},
+        {"noise_variance": 1e120},
+        {"kernel": FLAT, "noise_variance": 25.0},
+        {"kernel": FLAT, "noise_variance": 25.0, "learn": None, "stages": None},
+    ],
+)
+def test_nothing_is_spent_where_nothing_can_be_told(account, noise, interval, changed):
+    """Zeros were published as three measurements, with a guarantee that was none of theirs."""
+    asked = model(noise=noise, interval=interval, **changed)
+    with account, pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
+        asked.fit(X, y)
+    assert used(account) == 0.0
+
+
+@pytest.mark.parametrize("interval", ["auto", False])
+def test_nor_of_rows_in_passes(account, interval):
+    asked = model(noise_variance=1e13, interval=interval)
+    with account, pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
+        asked.fit_rows(ArrayRows(X, y))
+    assert used(account) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:the prior mean")
+def test_nor_of_counts_classes_and_several_outputs(account):
+    rates = model(bounds=(0, 100), likelihood="counts", mean=1e8)
+    labels = DPGPClassifier(classes=["a", "b"], epsilon=1.0, delta=1e-6, kernel=FLAT)
+    several = DPGPMultiOutputRegressor(
+        bounds=[BOUNDS, BOUNDS], epsilon=1.0, delta=1e-6, noise_variance=1e12
+    )
+    for asked, outputs in (
+        (rates, np.round(y)),
+        (labels, np.where(y > 50, "a", "b")),
+        (several, np.column_stack([y, y])),
+    ):
+        with account, pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
+            asked.fit(X, outputs)
+        assert used(account) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+def test_what_was_chosen_and_paid_for_is_returned(account):
+    """Of a grid: that the chosen candidate asks nothing was decided by a draw."""
+    candidate = model(kernel=ConstantKernel(1e-60, "fixed") * RBF(2.0, "fixed"), delta=1e-4)
+    candidate.set_params(noise="gaussian", learn=None, stages=None, interval=False)
+    search = DPGridSearchCV(candidate, {"mean": [40.0, 60.0]}, selection_epsilon=0.5, cv=2)
+    with account:
+        search.fit(X, y)
+    assert used(account) > 0.0
+    assert search.guarantee_.selection_epsilon == 0.5
+    assert not search.release_.measurements[0].strategy.asks_something
+
+
+def test_a_plan_refuses_it_as_well_and_other_budgets_do_not_matter():
+    with pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
+        model(noise_variance=1e12).plan(X)
+    planned = model(noise_variance=1e4).plan(X, epsilons=[1e-5])
+    assert [each.epsilon for each in planned.forecasts] == [1e-5, 1.0]
+
+
+@pytest.mark.parametrize(("law", "delta"), [("gaussian", 1e-5), ("laplace", 0.0)])
+@pytest.mark.parametrize("after_answers", [True, False])
+def test_what_a_guarantee_counts_as_spent_is_charged(account, law, delta, after_answers):
+    """Where answers decided that nothing is asked, what is claimed must not depend on them."""
+    with account:
+        told = ask(
+            np.zeros((2, 3)),
+            np.zeros(3),
+            question=OutputBounds(0.0, 1.0),
+            epsilon=1.0,
+            delta=delta,
+            noise=law,
+            after_answers=after_answers,
+        )
+    assert told.guarantee.spent == after_answers
+    if not after_answers:
+        assert used(account) == 0.0
+        return
+    # At the δ of the account's limit.
+    stated = told.guarantee.epsilon_at(1e-3)
+    assert account.standing.epsilon_if_fixed == pytest.approx(stated, rel=1e-3)
