@@ -135,6 +135,8 @@ const readers = {
   boolean: (column, codes, [name], [cell]) => {
     const text = textOf(name, cell), word = text.toLowerCase();
     if (text === "" || codes.texts.has(text)) return [NaN];
+    // True by type is yes, whatever the words for it are.
+    if (typeof cell === "boolean") return [Number(cell)];
     const is = (words) => words.some((each) => each.toLowerCase() === word);
     return is(column.true_values) ? [1] : is(column.false_values) ? [0] : fault(name, cell, "is neither yes nor no");
   },

@@ -609,8 +609,10 @@
     boolean = {
       text <- .cloak_text(name, cells)
       gaps <- text %in% c("", codes)
-      yes <- tolower(text) %in% tolower(unlist(column$true_values))
-      no <- tolower(text) %in% tolower(unlist(column$false_values))
+      # True by type is yes, whatever the words for it are.
+      words <- if (is.logical(cells)) list("true", "false") else list(column$true_values, column$false_values)
+      yes <- tolower(text) %in% tolower(unlist(words[[1]]))
+      no <- tolower(text) %in% tolower(unlist(words[[2]]))
       .cloak_fault(name, !gaps & !yes & !no, "is neither yes nor no")
       ifelse(gaps, NA, as.numeric(yes))
     },

@@ -166,11 +166,13 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
 def _holds_numbers(X: ArrayLike) -> bool:
     """Return whether numpy reads an array as numbers."""
     try:
-        np.asarray(X, dtype=np.float64)
+        entries = np.asarray(X)
+        # Of complex numbers, and of what is no array, scikit-learn's error is the better one.
+        if entries.dtype.kind != "c":
+            entries.astype(np.float64)
     except ValueError:
         return False
     except TypeError:
-        # Of what is no array at all, scikit-learn's error is the better one.
         return True
     return True
 

@@ -287,7 +287,7 @@ def test_choices_that_make_no_sense_are_refused_before_anything_is_held(office):
         ({"quantiles": [0.5], "noise_variance": 2.0}, "no meaning with quantiles"),
         ({"quantiles": [0.5], "criterion": "trace"}, "questions about quantiles"),
         ({"overdispersion": 0.1}, "overdispersion is of counts"),
-        ({"exposure": "age"}, "exposure goes with --counts"),
+        ({"exposure": "age"}, "exposure goes with counts"),
         ({"counts": True, "exposure": "height"}, "exposure must be one of age"),
         ({"counts": True, "exposure": "age"}, "at least one column"),
         ({"counts": True, "transform": "log"}, "counts scatter"),
