@@ -84,7 +84,7 @@ class Client:
     Examples
     --------
     >>> def answer(request):
-    ...     return httpx.Response(200, json={"columns": ["mean"], "rows": [[1.5]]})
+    ...     return httpx.Response(200, json={"columns": ["mean"], "rows": [[1.5]], "remarks": []})
     >>> with Client("http://127.0.0.1:8000", "cloakgp_token",
     ...             transport=httpx.MockTransport(answer)) as client:
     ...     client.predict(1, [{"age": 30}]).rows

@@ -17,6 +17,10 @@ class RefusedError(ValueError):
     """A table is not read any further, for a reason without any of its content."""
 
 
+class TooSlowError(RefusedError):
+    """A query takes longer than it may here."""
+
+
 @dataclass(frozen=True)
 class ReadingLimits:
     """Limits of the size of one table.
@@ -108,7 +112,7 @@ class Stopwatch:
         """Return the error with the reason of the query's end."""
         if self._limits.seconds is None or self._spent <= self._limits.seconds:
             return RefusedError("the query was stopped: its caller has left")
-        return RefusedError(
+        return TooSlowError(
             f"the query took longer than {self._limits.seconds:g} seconds, which is the limit "
             "here: it was stopped"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cloakgp.data.limits import TooSlowError
 from cloakgp.fitting.plan import Plan
 from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.fitting.visit_plan import VisitPlan
@@ -121,8 +122,8 @@ def check_choices(work: Work, table: Table, order: Order | VisitOrder, choices: 
     )
     try:
         work.service.plans.get(f"rough: {rough.model_dump_json()}", make)
-    except InvalidError:
-        # Of planning itself: it took too much.
+    except (InvalidError, TooSlowError):
+        # It took too much, of planning or of reading.
         return
     except (ValueError, OSError) as error:
         raise InvalidError(without_path(error, table)) from None

@@ -63,8 +63,10 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
         rules = session.get_one(Rules, table.account)
         room = budgets.Room.of(session, rules, work.actor.id, table.cohort)
         foreseen = room.choose(new.choices)
-        order = asked_of(work.service, session, table, foreseen)
         known = _of_key(session, work, idempotency) is not None
+        if not known:
+            _check_left(room, budgets.costs_of(foreseen))
+        order = asked_of(work.service, session, table, foreseen)
     if not known:
         # Outside of what is locked: public columns are read.
         check_choices(work, table, order, foreseen)
@@ -82,10 +84,7 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
         room = budgets.Room.of(session, rules, work.actor.id, table.cohort)
         chosen = room.choose(new.choices)
         costs = budgets.costs_of(chosen)
-        if not room.in_share(costs):
-            raise NoRoomError("your share of the account leaves no room for this")
-        if not room.in_account(costs):
-            raise NoRoomError(NO_ROOM)
+        _check_left(room, costs)
         asks = budgets.needs_approval(session, rules, work.actor.id, costs, table.cohort)
         row = Request(
             table_id=table.id,
@@ -216,6 +215,13 @@ def _of_key(session: Session, work: Work, idempotency: str | None) -> Request | 
         Request.person_id == work.actor.id, Request.idempotency == idempotency
     )
     return session.scalar(query)
+
+
+def _check_left(room: budgets.Room, costs: Costs) -> None:
+    if not room.in_share(costs):
+        raise NoRoomError("your share of the account leaves no room for this")
+    if not room.in_account(costs):
+        raise NoRoomError(NO_ROOM)
 
 
 def _check_room(session: Session, table: Table, costs: Costs) -> None:
