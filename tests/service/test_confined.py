@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
+from cloakgp.data.limits import TooSlowError
 from cloakgp.service import confined
 from cloakgp.service.confined import Confinement, EndedError, never
 from cloakgp.service.errors import InvalidError, TooManyError
@@ -95,6 +96,7 @@ def test_what_is_returned(small):
     ("raised", "kind", "message"),
     [
         (ValueError("no such column"), ValueError, "no such column"),
+        (TooSlowError("a slow query"), TooSlowError, "a slow query"),
         (FileNotFoundError(2, "No such file", "/secret"), OSError, "No such file"),
         (MemoryError("secret"), InvalidError, "more memory than there is"),
         (KeyError("secret"), RuntimeError, "KeyError at test_confined.py"),

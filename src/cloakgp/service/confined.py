@@ -24,12 +24,13 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import psutil
 from threadpoolctl import threadpool_limits
 
+from cloakgp.data.limits import TooSlowError
 from cloakgp.service.errors import InvalidError, ServiceError, TooManyError
 from cloakgp.utils.formatting import kind_and_place
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Ending = Literal["done", "invalid", "system", "memory", "unforeseen"]
+Ending = Literal["done", "invalid", "slow", "system", "memory", "unforeseen"]
 
 # Modules that most calls need: imported once, and shared by all processes.
 PRELOADED = (
@@ -197,6 +198,8 @@ class Confinement:
             return content
         if ending == "invalid":
             raise ValueError(content)
+        if ending == "slow":
+            raise TooSlowError(content)
         if ending == "system":
             raise OSError(*content)
         if ending == "memory":
@@ -223,6 +226,8 @@ def _work(
             answer = "done", function(*args, **kwargs)
     except MemoryError:
         answer = "memory", None
+    except TooSlowError as error:
+        answer = "slow", str(error)
     except ValueError as error:
         answer = "invalid", str(error)
     except OSError as error:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from services import add_people, opened, register, work_as
 
+from cloakgp.data.limits import TooSlowError
 from cloakgp.privacy.filters import Amount, costs_of_release, has_room
 from cloakgp.service import budgets
 from cloakgp.service.access import Role
@@ -375,11 +376,12 @@ def test_a_request_about_classes_is_refused_as_its_plan_is(office, tmp_path, cho
     assert said[0] == said[1]
 
 
-def test_a_request_whose_plan_takes_too_long_is_taken(office, monkeypatch):
-    """A job may have more time and memory than plans."""
+@pytest.mark.parametrize("kind", [InvalidError, TooSlowError])
+def test_a_request_whose_plan_takes_too_long_is_taken(kind, office, monkeypatch):
+    """A job may have more time and memory than plans, and than their queries."""
 
     def late(*_args, **_named):
-        raise InvalidError("planning this took longer than 60 seconds")
+        raise kind("planning this took longer than 60 seconds")
 
     monkeypatch.setattr(office.service.planning, "call", late)
     assert office.ask(office.work(Role.ANALYST), 0.2).state == "approved"
