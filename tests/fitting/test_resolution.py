@@ -227,10 +227,10 @@ def test_where_finer_lengthscales_have_no_covariance_those_learned_are_kept(stag
     designed, learned = stages
     halved: list[float] = []
 
-    def fails(passes, priors, *, measurements, **named):
+    def fails(passes, priors, *, measurements):
         if any(prior.kernel.length_scale in halved for prior in priors):
             raise NotPositiveDefiniteError(RBF())
-        return restate(passes, priors, measurements=measurements, **named)
+        return restate(passes, priors, measurements=measurements)
 
     def halves(prior):
         found = finer(prior)

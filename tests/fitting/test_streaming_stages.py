@@ -379,9 +379,9 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
         fallbacks.append(declared.prior)
         return confirmed(learned, declared=declared, log_evidence=log_evidence)
 
-    def restating(passes, priors, *, measurements, **named):
+    def restating(passes, priors, *, measurements):
         restated.append(list(priors))
-        return restate(passes, priors, measurements=measurements, **named)
+        return restate(passes, priors, measurements=measurements)
 
     monkeypatch.setattr("cloakgp.fitting.row_learning.gather_cells", gathering)
     monkeypatch.setattr("cloakgp.fitting.row_learning.confirmed", confirming)

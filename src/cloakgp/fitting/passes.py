@@ -16,7 +16,6 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
-from cloakgp.design.streaming.row_model import RememberedFeatures
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.design.streaming.together import sum_columns
@@ -379,9 +378,7 @@ class RowTable(Table):
             for one in release.learned
         )
         priors = [declared, *other_priors(learned, declared)]
-        found = restate(
-            self.passes, priors, measurements=release.measurements, remembered=self.remembered
-        )
+        found = restate(self.passes, priors, measurements=release.measurements)
         measurements = []
         for one in found:
             assert isinstance(one.strategy, StreamedStrategy)
@@ -430,7 +427,6 @@ class RowTable(Table):
             bands=bands,
             known=known.measurements,
             table=self.number,
-            remembered=self.remembered,
         )
         kept = [as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)]
         return Design(strategy=replace(strategy, sums=tuple(kept)), question=question)
@@ -452,9 +448,7 @@ class RowTable(Table):
             restated = replace(
                 known,
                 learned=(replace(known.fitted, prior=prior, weight=1.0),),
-                measurements=restate(
-                    self.passes, [prior], measurements=own, remembered=self.remembered
-                ),
+                measurements=restate(self.passes, [prior], measurements=own),
             )
             _ = restated.posteriors
         except (NotPositiveDefiniteError, np.linalg.LinAlgError):
@@ -736,11 +730,6 @@ class RowTable(Table):
         return count.question
 
     @cached_property
-    def remembered(self) -> RememberedFeatures:
-        """What was found of its rows in earlier passes of a fit, for further ones."""
-        return RememberedFeatures(self.summary.count)
-
-    @cached_property
     def learning(self) -> RowLearning:
         """How its hyperparameters are learned."""
         return RowLearning(
@@ -749,7 +738,6 @@ class RowTable(Table):
             number=self.number,
             grouped=self.grouped,
             together=self.together,
-            remembered=self.remembered,
         )
 
     def learn(
@@ -772,7 +760,6 @@ class RowTable(Table):
         for measurement in release.measurements:
             if isinstance(measurement.strategy, StreamedStrategy):
                 measurement.strategy.columns(measurement.question).forget()
-        self.remembered.forget()
         return super().finish(release)
 
 

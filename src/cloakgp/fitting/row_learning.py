@@ -19,7 +19,6 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.data import InputRows
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
-from cloakgp.design.streaming.row_model import RememberedFeatures
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.likelihoods import NUMBERS
@@ -100,8 +99,6 @@ class RowLearning:
         Whether all rows of one group are protected together.
     together : int
         The number of adjacent entries of one row, which are protected together.
-    remembered : RememberedFeatures
-        Of its rows in other passes of the fit.
     """
 
     passes: Passes
@@ -109,7 +106,6 @@ class RowLearning:
     number: int
     grouped: bool
     together: int
-    remembered: RememberedFeatures
 
     def cells_for(self, kernel: Kernel) -> Partition:
         """Return cells of similar inputs at which a kernel is learned."""
@@ -175,14 +171,8 @@ class RowLearning:
             )
             stated = None
         if stated is None:
-            stated = self._restate(other_priors(learned, prior), declared)
+            stated = restate(self.passes, other_priors(learned, prior), measurements=declared)
         return replace(known, learned=learned, measurements=stated)
-
-    def _restate(
-        self, priors: Sequence[SparsePrior], measurements: Sequence[Measurement]
-    ) -> tuple[Measurement, ...]:
-        """Return measurements with sums under more priors."""
-        return restate(self.passes, priors, measurements=measurements, remembered=self.remembered)
 
     def _with_noise_of_alike(self, found: Release) -> Release:
         """Return a release with the noise that counts tell, where these find most outputs alike."""
@@ -195,7 +185,7 @@ class RowLearning:
         variance, _ = alike.noise(*found.posterior.joint(sample))
         learned = with_noise(found.learned, variance)
         declared = tuple(under_alone(one, prior) for one in found.measurements)
-        stated = self._restate(other_priors(learned, prior), declared)
+        stated = restate(self.passes, other_priors(learned, prior), measurements=declared)
         return replace(found, learned=learned, measurements=stated)
 
     def _learn_noise(
@@ -227,7 +217,6 @@ class RowLearning:
             release=known,
             sample=self._spread_sample(),
             before=before,
-            remembered=self.remembered,
         )
         told = tell(learned)
         if told.excess <= REFUTED or len(stages_of(known.measurements, self.number)) == 1:
@@ -235,7 +224,7 @@ class RowLearning:
         noisy, stated = None, known.measurements
         if before is not None:
             noisy = _with_noise_of(known.prior, before)
-            stated = self._restate([noisy], stated)
+            stated = restate(self.passes, [noisy], measurements=stated)
         less, _ = self._learn_curve(
             replace(known, learned=(), measurements=stated),
             hyperprior=replace(hyperprior, noise_variance=False),
@@ -364,7 +353,7 @@ class RowLearning:
         new = [
             one for one in other_priors(tried, prior) if not stated_under(one, known.measurements)
         ]
-        stated = self._restate(new, known.measurements)
+        stated = restate(self.passes, new, measurements=known.measurements)
         evidence = partial(linear_log_evidence, measurements=stated)
         chosen = []
         for other, maxima in found:
@@ -408,7 +397,6 @@ class RowLearning:
             table=self.number,
             cells=cells,
             origin=self.summary.sample.mean(axis=0),
-            remembered=self.remembered,
         )
         return found, found.joined(cells.joined(most=most // FEWER_CELLS))
 
@@ -448,7 +436,6 @@ def tell_noise_of_rows(
     release: Release,
     sample: Passes | None = None,
     before: ExactPrior | SparsePrior | None = None,
-    remembered: RememberedFeatures | None = None,
 ) -> ToldNoise:
     """Return priors with the noise that is expected after the answers, and how that fits these.
 
@@ -467,8 +454,6 @@ def tell_noise_of_rows(
         Over some of the rows, by which the answer is expected where each part of it has enough.
     before : ExactPrior or SparsePrior, optional
         With the noise that an earlier such answer told: tried first is what lies near that.
-    remembered : RememberedFeatures, optional
-        Of the rows in other passes.
     """
     declared = release.prior
     assert isinstance(declared, SparsePrior)
@@ -479,12 +464,7 @@ def tell_noise_of_rows(
         tried.insert(0, positions_around(position_of_noise(before, declared=declared)))
     for positions in tried:
         by_noise = _answers_by_noise(
-            noisy,
-            rows,
-            release=release,
-            sample=sample,
-            positions=positions,
-            remembered=remembered,
+            noisy, rows, release=release, sample=sample, positions=positions
         )
         if isinstance(question, RowScatter):
             bumps = Bumps.around([(question.centres, question.units)])
@@ -505,7 +485,6 @@ def _answers_by_noise(
     release: Release,
     sample: Passes | None,
     positions: Array,
-    remembered: RememberedFeatures | None,
 ) -> AnswersByNoise:
     """Return what is expected of the last answer, and how probable others are, by the noise."""
     main, declared = weightiest(priors).prior, release.prior
@@ -518,7 +497,7 @@ def _answers_by_noise(
     answered = [under_alone(one, declared) for one in known]
 
     def expect(some: Sequence[SparsePrior]) -> tuple[list[float], Array, Array]:
-        stated = restate(rows, some, measurements=answered, remembered=remembered)
+        stated = restate(rows, some, measurements=answered)
         over = partial(
             sum_spread,
             priors=some,
@@ -527,13 +506,10 @@ def _answers_by_noise(
             known=stated,
             table=strategy.table,
         )
-        over_all = partial(over, rows, remembered=remembered)
-        if sample is None:
-            sums = over_all()
-        else:
-            sums = over(sample)
+        sums = over(rows if sample is None else sample)
+        if sample is not None:
             enough = (sums.totals >= FEWEST_SAMPLED).all()
-            sums = sums.over_all(strategy.row_totals) if enough else over_all()
+            sums = sums.over_all(strategy.row_totals) if enough else over(rows)
         evidence = [linear_log_evidence(one, stated) for one in some]
         return evidence, sums.expected, sums.scatter
 

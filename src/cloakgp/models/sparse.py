@@ -163,11 +163,6 @@ class SparsePrior:
             block[:] = blas.dtrmm(1.0, self._inverse_factor, block, lower=1, overwrite_b=1)
         return features
 
-    @property
-    def features_known_by(self) -> tuple[object, ...]:
-        """What `features` follow from."""
-        return self.kernel, self.inducing
-
     def cross_covariance(self, X_query: Array, X: Array) -> Array:
         """Return K_*f = Q_*f, shape (P, N)."""
         return self.features(X_query).T @ self.features(X)
@@ -196,22 +191,11 @@ class SparsePrior:
         ValueError
             As `row_noise`.
         """
-        features = self.features(X)
-        return features, self.noise_beside(features, X)
-
-    def noise_beside(self, features: Array, X: Array) -> Array:
-        """Return `row_noise` of rows whose `features` are known.
-
-        Raises
-        ------
-        ValueError
-            As `row_noise`.
-        """
-        noise = self.observation_noise(X)
+        features, noise = self.features(X), self.observation_noise(X)
         if self.approximation == "fitc":
             explained = np.einsum("mn,mn->n", features, features)
             noise = noise + np.maximum(latent_variance(self.kernel, X) - explained, 0.0)
-        return self._checked_noise(noise)
+        return features, self._checked_noise(noise)
 
     def _checked_noise(self, noise: Array) -> Array:
         if noise.min() <= 0:

@@ -16,10 +16,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import blas
 
 from cloakgp.design.streaming.remembering import RememberedRows
-from cloakgp.design.streaming.row_model import RememberedFeatures
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import linearise_clipped
 from cloakgp.models.likelihoods import Linearisation, Window
@@ -158,21 +156,14 @@ class RowPrediction:
         if not (fit and np.isfinite(self.mean).all() and np.isfinite(self.root).all()):
             raise ValueError("its bands are damaged")
 
-    def known(
-        self, X: Array, *, remembered: RememberedFeatures | None = None
-    ) -> tuple[Array, Array]:
+    def known(self, X: Array) -> tuple[Array, Array]:
         """Return features and noise variances of rows, shapes (M, n) and (n,).
 
         Parameters
         ----------
         X : array of shape (n, D), or with more columns, which are passed over
-        remembered : RememberedFeatures, optional
-            Of the same rows in other passes.
         """
-        inputs = X[:, : self.prior.inducing.shape[1]]
-        if remembered is None:
-            return self.prior.features_and_noise(inputs)
-        return remembered.features_and_noise(self.prior, inputs)
+        return self.prior.features_and_noise(X[:, : self.prior.inducing.shape[1]])
 
     def predicted(self, features: Array, noise: Array) -> tuple[Array, Array]:
         """Return means and variances of the outputs of rows, shapes (n,).
@@ -192,21 +183,9 @@ class RowPrediction:
         features : array of shape (M, n)
         noise : array of shape (n,)
         """
-        known = self._times_root(features)
+        known: Array = self.root.T @ features
         spread = np.einsum("mn,mn->n", known, known)
         return known, self.prior.mean + self.mean @ features, spread + noise
-
-    @cached_property
-    def _triangle(self) -> Array | None:
-        """G in Fortran's order, where it is a lower triangle: in older files it is not."""
-        return None if np.triu(self.root, 1).any() else np.asfortranarray(self.root)
-
-    def _times_root(self, features: Array) -> Array:
-        """Return Gᵀv, shape (M, n): rows are many, and a triangle takes half the time."""
-        if self._triangle is None:
-            return self.root.T @ features
-        product: Array = blas.dtrmm(1.0, self._triangle, features, lower=1, trans_a=1)
-        return product
 
 
 class RowQuestion(Question):
@@ -268,13 +247,7 @@ class RowBands(UnitQuestion, RowQuestion):
         """G, with G Gᵀ the covariance of the inducing variables given the answers."""
         return self.prediction.root
 
-    def of_rows(
-        self,
-        X: Array,
-        *,
-        remember: bool = False,
-        features: RememberedFeatures | None = None,
-    ) -> Bands:
+    def of_rows(self, X: Array, *, remember: bool = False) -> Bands:
         """Return the bands of rows.
 
         Parameters
@@ -282,14 +255,11 @@ class RowBands(UnitQuestion, RowQuestion):
         X : array of shape (n, D), or with more columns
         remember : bool
             Keep them for further passes of a fit, until it forgets them.
-        features : RememberedFeatures, optional
-            Of the same rows in other passes.
         """
         found = self.remembered.of(X)
         if found is not None:
             return Bands(*found)
-        known = self.prediction.known(X, remembered=features)
-        bands = self._around(*self.prediction.predicted(*known))
+        bands = self._around(*self.prediction.predicted(*self.prediction.known(X)))
         if remember:
             self.remembered.keep(X, bands.lower, bands.upper)
         return bands

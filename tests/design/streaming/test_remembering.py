@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.design.streaming import remembering, row_model
 from cloakgp.design.streaming.remembering import BLOCK_ROWS, RememberedColumns, RememberedRows
 from cloakgp.design.streaming.rules import PartitionRule
-from cloakgp.models import SparsePrior
 
 
 def columns_of_one_entry(*, answers, rows, seed=0):
@@ -176,87 +173,4 @@ def test_features_stay_on_their_machine():
     remembered.features_and_noise(model, X)
     again = pickle.loads(pickle.dumps(remembered))
     again.features_and_noise(model, X)
-    assert model.rows == 20
-
-
-class SharedCounted:
-    """A model whose features others have, too; it counts what it computed."""
-
-    def __init__(self, known_by, noise):
-        self.features_known_by, self.noise, self.rows = (known_by,), noise, 0
-
-    def features(self, X):
-        self.rows += len(X)
-        return np.asfortranarray([X[:, 0], X[:, 0] ** 2])
-
-    def noise_beside(self, features, X):
-        assert len(X) == features.shape[1]
-        return np.full(len(X), self.noise)
-
-    def features_and_noise(self, X):
-        features = self.features(X)
-        return features, self.noise_beside(features, X)
-
-
-def test_models_that_share_features_differ_in_their_noise():
-    X, kernel = np.arange(10.0)[:, None], object()
-    first, second, other = (
-        SharedCounted(*one) for one in ((kernel, 1), (kernel, 2), (object(), 1))
-    )
-    remembered = row_model.RememberedFeatures(len(X))
-    for model in (first, second, other):
-        features, noise = remembered.features_and_noise(model, X)
-        np.testing.assert_array_equal(features, [X[:, 0], X[:, 0] ** 2])
-        np.testing.assert_array_equal(noise, model.noise)
-    assert [one.rows for one in (first, second, other)] == [10, 0, 10]
-
-
-def test_a_prior_with_other_noise_has_the_features_that_are_remembered(rng):
-    X = rng.normal(size=(30, 2))
-    prior = SparsePrior(kernel=RBF(2.0), noise_variance=0.5, mean=0.0, inducing=X[:5])
-    remembered = row_model.RememberedFeatures(len(X))
-    remembered.features_and_noise(prior, X)
-    for changes in ({"noise_variance": 2.0}, {"mean": 1.0}, {"approximation": "dtc"}):
-        other = replace(prior, **changes)
-        features, noise = other.features_and_noise(X)
-        found = remembered.features_and_noise(other, X)
-        np.testing.assert_array_equal(found[0], features)
-        np.testing.assert_array_equal(found[1], noise)
-    for changes in ({"kernel": RBF(3.0)}, {"inducing": X[5:9]}):
-        other = replace(prior, **changes)
-        np.testing.assert_array_equal(remembered.features_and_noise(other, X)[0], other.features(X))
-
-
-def test_models_of_earlier_passes_make_room_for_new_ones(monkeypatch):
-    """Those that were needed last stay; those of the same pass never go."""
-    monkeypatch.setattr(row_model, "MOST_BYTES", 2 * 2 * 8 * 10)
-    X = np.arange(10.0)[:, None]
-    models = [SharedCounted(object(), 1.0) for _ in range(4)]
-    remembered = row_model.RememberedFeatures(len(X))
-
-    def computed(*places):
-        before = [one.rows for one in models]
-        remembered.begin_pass()
-        for place in places:
-            remembered.features_and_noise(models[place], X)
-        return [place for place, rows in enumerate(before) if models[place].rows > rows]
-
-    assert computed(0, 1) == [0, 1]
-    assert computed(0, 1) == []
-    # There is no room for a third beside the two that this pass needs.
-    assert computed(1, 0, 2) == [2]
-    assert computed(0, 1) == []
-    # In another pass it takes the room of the one that was needed first.
-    assert computed(2) == [2]
-    assert computed(1, 2) == []
-    assert computed(0) == [0]
-
-
-def test_what_is_forgotten_is_computed_again():
-    model, X = SharedCounted(object(), 1.0), np.ones((10, 1))
-    remembered = row_model.RememberedFeatures(len(X))
-    for _ in range(2):
-        remembered.features_and_noise(model, X)
-    remembered.forget()
-    remembered.features_and_noise(model, X)
     assert model.rows == 20

@@ -171,14 +171,3 @@ def test_how_rows_are_cut_does_not_matter(asked, rng):
         for each in (sums, sum_strategy(rows, model=prior, rule=rule))
     )
     np.testing.assert_allclose(one, other, rtol=1e-9)
-
-
-def test_the_root_of_what_is_left_of_inducing_variables_is_a_triangle(asked, rng):
-    prior = prior_of()
-    sums, answers, _ = asked(prior, rule_of(rng))
-    posterior = summed(prior, sums, answers)
-    root, features = posterior.inducing_root(), prior.features(POINTS)
-    np.testing.assert_array_equal(root, np.tril(root))
-    left = np.square(root.T @ features).sum(axis=0)
-    unexplained = prior.query_variance(POINTS) - np.square(features).sum(axis=0)
-    np.testing.assert_allclose(unexplained + left, posterior.variance(POINTS), rtol=1e-9)

@@ -86,8 +86,6 @@ def sum_stage(
     tuple of StrategySums
         One for each prior, with what is shared with each stage in `stages_of` (known, table).
     """
-    if remembered is not None:
-        remembered.begin_pass()
     before = [RowStage.of(one) for one in stages_of(known, table)]
     if bands is None and all(stage.bands is None for stage in before):
         asking = _AskingOutputs(
@@ -208,7 +206,6 @@ def gather_cells(
     table: int,
     cells: Partition | CellsOfAnswers,
     origin: Array,
-    remembered: RememberedFeatures | None = None,
 ) -> GatheredCells:
     """Sum what the stages of a table asked over the rows of cells, in one pass.
 
@@ -225,12 +222,8 @@ def gather_cells(
         Of the inputs, or within the answers of the last stage.
     origin : array of shape (D,)
         Public, among the inputs.
-    remembered : RememberedFeatures, optional
-        Of the same rows in other passes.
     """
-    if remembered is not None:
-        remembered.begin_pass()
-    stages = RowStages.given([prior], measurements, table=table, remembered=remembered)
+    stages = RowStages.given([prior], measurements, table=table)
     gathering = _Gathering(stages=stages, cells=cells, origin=origin)
     return passes.over_inputs(gathering, what="gathering rows to learn from")
 
@@ -266,11 +259,7 @@ def as_kept(
 
 
 def restate(
-    passes: Passes,
-    priors: Sequence[SparsePrior],
-    *,
-    measurements: Sequence[Measurement],
-    remembered: RememberedFeatures | None = None,
+    passes: Passes, priors: Sequence[SparsePrior], *, measurements: Sequence[Measurement]
 ) -> tuple[Measurement, ...]:
     """Return the measurements of one table with sums under more priors.
 
@@ -284,13 +273,9 @@ def restate(
         Other than those that there are sums under.
     measurements : sequence of Measurement
         In the order in which they were made.
-    remembered : RememberedFeatures, optional
-        Of the same rows in other passes; of these alone if not given.
     """
     done: list[Measurement] = []
-    if remembered is None:
-        most = max((one.strategy.n_rows for one in measurements), default=0)
-        remembered = RememberedFeatures(most)
+    remembered = RememberedFeatures(max((one.strategy.n_rows for one in measurements), default=0))
     for number, one in enumerate(measurements, start=1):
         strategy = one.strategy
         assert isinstance(strategy, StreamedStrategy)

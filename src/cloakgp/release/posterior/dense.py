@@ -259,7 +259,7 @@ class Posterior:
     def inducing_root(self) -> Array:
         """Return G with G Gᵀ the covariance of a sparse prior's inducing variables, shape (M, M).
 
-        A lower triangle. Of u with f = m + Vᵀu, which has the covariance I before any answer, and
+        Of u with f = m + Vᵀu, which has the covariance I before any answer, and
         I − (R Vᵀ)ᵀ S⁻¹ R Vᵀ after them.
 
         Raises
@@ -273,9 +273,8 @@ class Posterior:
             explained = linalg.solve_triangular(self.factor, asked, lower=True)
             covariance = covariance - explained.T @ explained
         values, vectors = linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        triangle = linalg.qr(root.T, mode="r", overwrite_a=True)[0].T
-        return np.asarray(triangle, dtype=np.float64)
+        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
 
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""

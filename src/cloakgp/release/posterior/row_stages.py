@@ -13,9 +13,8 @@ slope A of what it asked in bands from the answers before it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Self
 
@@ -104,10 +103,8 @@ class RowKnowledge:
     Attributes
     ----------
     prior : SparsePrior
-    asked : array of shape (K, M)
-        F, of all answers before.
     known : array of shape (K, M)
-        L⁻¹F.
+        L⁻¹F, of all answers before.
     inverse : array of shape (K, K)
         L⁻¹. In units of the noise S is I and more, so that little is lost to rounding.
     whitened : array of shape (K,)
@@ -117,7 +114,6 @@ class RowKnowledge:
     """
 
     prior: SparsePrior
-    asked: Array
     known: Array
     inverse: Array
     whitened: Array
@@ -137,32 +133,20 @@ class RowKnowledge:
             if one.strategy.table == table:
                 own.append(slice(start, stop))
             start = stop
-        parts = [each.inducing_cross(prior) for each in posterior.tables]
-        asked = np.vstack([np.zeros((0, len(prior.inducing))), *parts])
+        asked = [each.inducing_cross(prior) for each in posterior.tables]
         inverse = linalg.solve_triangular(
             posterior.factor, np.eye(len(posterior.factor)), lower=True
         )
         return cls(
             prior=prior,
-            asked=asked,
-            known=inverse @ asked,
+            known=inverse @ np.vstack([np.zeros((0, len(prior.inducing))), *asked]),
             inverse=inverse,
             whitened=posterior.factor.T @ posterior.weights,
             own=tuple(own),
         )
 
-    def sharing(self, other: RowKnowledge) -> RowKnowledge:
-        """Return the same, with the other's array where that says the same."""
-        same = np.array_equal(self.asked, other.asked)
-        return replace(self, asked=other.asked) if same else self
-
     def outputs(
-        self,
-        features: Array,
-        noise: Array,
-        earlier: Sequence[Columns],
-        *,
-        crossed: Array | None = None,
+        self, features: Array, noise: Array, earlier: Sequence[Columns]
     ) -> tuple[Array, Array]:
         """Return means and variances of the outputs of rows, shapes (n,).
 
@@ -172,45 +156,14 @@ class RowKnowledge:
         noise : array of shape (n,)
         earlier : sequence of arrays or sparse arrays of shape (k', n)
             What earlier stages asked of them, in units of their noise.
-        crossed : array of shape (K, n), optional
-            F V, if that is there.
         """
-        known = self.known @ features if crossed is None else self.inverse @ crossed
+        known = self.known @ features
         for span, questions in zip(self.own, earlier, strict=True):
             known += self.inverse[:, span] @ weigh_rows(questions, noise)
         prior = np.einsum("mn,mn->n", features, features) + noise
         variance = prior - np.einsum("kn,kn->n", known, known)
         mean: Array = self.prior.means_of(features) + self.whitened @ known
         return mean, np.maximum(variance, SMALLEST_VARIANCE * prior)
-
-
-class CrossedFeatures:
-    """F V of some rows, computed once for all priors that share both.
-
-    What was asked of outputs themselves is the same whatever their noise, under which L differs.
-
-    Parameters
-    ----------
-    knowledge : sequence of sequences of RowKnowledge or None
-        For each prior.
-    """
-
-    def __init__(self, knowledge: Sequence[Sequence[RowKnowledge | None]]) -> None:
-        counts = Counter(id(one.asked) for each in knowledge for one in each if one is not None)
-        self._shared = {asked for asked, count in counts.items() if count > 1}
-        self._features: Array | None = None
-        self._crossed: dict[int, Array] = {}
-
-    def of(self, known: RowKnowledge, features: Array) -> Array | None:
-        """Return F V, shape (K, n); None where no other prior needs it."""
-        asked = id(known.asked)
-        if asked not in self._shared:
-            return None
-        if features is not self._features:
-            self._features, self._crossed = features, {}
-        if asked not in self._crossed:
-            self._crossed[asked] = known.asked @ features
-        return self._crossed[asked]
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,22 +238,16 @@ class RowStages:
         places = [place for place, _ in before]
         if last is not None:
             stages, places = [*stages, last], [*places, len(known)]
-        knowledge: list[tuple[RowKnowledge | None, ...]] = []
-        for number, prior in enumerate(priors):
-            of_prior = tuple(
-                RowKnowledge.given(prior, known[:place], table=table) if stage.bands else None
-                for stage, place in zip(stages, places, strict=True)
-            )
-            if number and same_features(prior, priors[number - 1]):
-                of_prior = tuple(
-                    one and other and one.sharing(other)
-                    for one, other in zip(of_prior, knowledge[-1], strict=True)
-                )
-            knowledge.append(of_prior)
         return cls(
             stages=tuple(stages),
             priors=tuple(priors),
-            knowledge=tuple(knowledge),
+            knowledge=tuple(
+                tuple(
+                    RowKnowledge.given(prior, known[:place], table=table) if stage.bands else None
+                    for stage, place in zip(stages, places, strict=True)
+                )
+                for prior in priors
+            ),
             remembered=remembered,
         )
 
@@ -313,13 +260,10 @@ class RowStages:
         """
         columns = [stage.columns.summable_columns(X) for stage in self.stages]
         bands = [
-            None
-            if stage.bands is None
-            else stage.bands.of_rows(X, remember=True, features=self.remembered)
+            None if stage.bands is None else stage.bands.of_rows(X, remember=True)
             for stage in self.stages
         ]
         known_of_rows = features_under(self.priors, X, remembered=self.remembered)
-        crossed = CrossedFeatures(self.knowledge)
         for (features, noise), knowledge in zip(known_of_rows, self.knowledge, strict=True):
             asked: list[AskedOfRows] = []
             for stage, column, band, known in zip(
@@ -328,12 +272,7 @@ class RowStages:
                 if band is None or known is None:
                     asked.append(AskedOfRows(column, column, column * stage.scale))
                     continue
-                mean, variance = known.outputs(
-                    features,
-                    noise,
-                    [one.scaled for one in asked],
-                    crossed=crossed.of(known, features),
-                )
+                mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
                 account = account_in_bands(mean, variance, bands=band)
                 questions = weigh_rows(column, account.slope)
                 asked.append(

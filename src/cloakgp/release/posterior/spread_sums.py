@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.design.streaming.row_model import RememberedFeatures
 from cloakgp.models import SparsePrior
 from cloakgp.release.bands import RowSpread
 from cloakgp.release.measurement import Measurement
@@ -90,7 +89,6 @@ def sum_spread(
     spread: RowSpread,
     known: Sequence[Measurement],
     table: int,
-    remembered: RememberedFeatures | None = None,
 ) -> SpreadSums:
     """Sum the expected answers about spread, in one pass.
 
@@ -104,13 +102,9 @@ def sum_spread(
     known : sequence of Measurement
         All other answers, with sums under each of the priors.
     table : int
-    remembered : RememberedFeatures, optional
-        Of the same rows in other passes.
     """
-    if remembered is not None:
-        remembered.begin_pass()
     work = _Spreading(
-        stages=RowStages.given(priors, known, table=table, remembered=remembered),
+        stages=RowStages.given(priors, known, table=table),
         knowledge=tuple(RowKnowledge.given(prior, known, table=table) for prior in priors),
         columns=columns,
         spread=spread,
