@@ -426,7 +426,6 @@ def release_chosen(
         import pandas as pd
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-        from cloakgp.cli.console import showing_warnings
         from cloakgp.estimators.grid_search import DPGridSearchCV
         from cloakgp.estimators.regression import DPGPRegressor
         from cloakgp.models.defaults import SIGNAL_SD_SHARE, find_varying
@@ -449,11 +448,10 @@ def release_chosen(
             cv=folds,
             mechanism=chosen,
         )
-        with showing_warnings():
-            search.fit(
-                pd.DataFrame(X, columns=list(declared.names)),
-                pd.Series(people.private[encoded.kept], name=name),
-            )
+        search.fit(
+            pd.DataFrame(X, columns=list(declared.names)),
+            pd.Series(people.private[encoded.kept], name=name),
+        )
         made = with_left_out(
             replace(search.release_, schema=declared),
             without_output=people.without_output,
@@ -489,7 +487,6 @@ def release_chosen(
 def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) -> MultiOutputRelease:
     import pandas as pd
 
-    from cloakgp.cli.console import showing_warnings
     from cloakgp.data.tables import read_people
     from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
 
@@ -504,8 +501,7 @@ def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) ->
     )
     private = {outputs[0]: people.private, **people.more_private}
     model = DPGPMultiOutputRegressor(**request.parameters(), schema=raw.schema)
-    with showing_warnings():
-        model.fit(people.columns, pd.DataFrame(private), groups=people.groups)
+    model.fit(people.columns, pd.DataFrame(private), groups=people.groups)
     return model.release_
 
 

@@ -16,6 +16,35 @@ from cloakgp.utils.arrays import Array
 LARGEST_VARIANCE = 1e140
 
 
+class HasNumbers(Protocol):
+    """A prior with one mean, and one noise variance, that a file may hold."""
+
+    @property
+    def mean(self) -> float:
+        """In output units."""
+
+    @property
+    def noise_variance(self) -> float:
+        """In squared output units."""
+
+
+def check_numbers(prior: HasNumbers) -> None:
+    """Refuse a mean and a noise variance with which nothing can be computed.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+
+    Raises
+    ------
+    ValueError
+        If they are beyond what can be computed with, or the latter is negative.
+    """
+    # Written so that NaN fails.
+    if not (0 <= prior.noise_variance <= LARGEST_VARIANCE and abs(prior.mean) <= LARGEST_VARIANCE):
+        raise ValueError("the prior's mean or noise variance is damaged")
+
+
 class Prior(Protocol):
     """A public Gaussian-process prior over the latent function and the outputs."""
 

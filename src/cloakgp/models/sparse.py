@@ -24,7 +24,7 @@ from cloakgp.models.latent import (
     latent_variance,
     white_noise_variance,
 )
-from cloakgp.models.prior import LARGEST_VARIANCE
+from cloakgp.models.prior import check_numbers
 from cloakgp.models.scatter import Scatter
 from cloakgp.models.trend import Trend
 from cloakgp.utils.arrays import Array, as_matrix
@@ -98,11 +98,7 @@ class SparsePrior:
             If mean or noise variance are beyond what can be computed with, or the latter is
             negative.
         """
-        # Written so that NaN fails.
-        if not (
-            0 <= self.noise_variance <= LARGEST_VARIANCE and abs(self.mean) <= LARGEST_VARIANCE
-        ):
-            raise ValueError("the prior's mean or noise variance is damaged")
+        check_numbers(self)
         if self.approximation not in APPROXIMATIONS:
             raise ValueError(f"unknown approximation {self.approximation!r}")
 
