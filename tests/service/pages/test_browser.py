@@ -73,7 +73,13 @@ def fits(page):
     """Expect that nothing is wider than the window, on desks and in hands."""
     for width in (NARROW, WIDE):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
+        assert page.locator("html").evaluate("root => root.scrollWidth") <= width, page.url
+
+
+def follow(page, selector):
+    """Click, and wait for the next page: what is asked sooner may be of the one before."""
+    with page.expect_navigation():
+        page.click(selector)
 
 
 def tab_to(page, selector):
@@ -92,7 +98,7 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
     custodian = office(Role.CUSTODIAN)
     custodian.click("text=Add a table")
     custodian.set_input_files("#file", str(path))
-    custodian.click("button:text-is('Next')")
+    follow(custodian, "button:text-is('Next')")
     assert custodian.locator("input[name=public]:checked").count() == 0
     custodian.check("input[name=public][value=height]")
     custodian.check("input[name=output][value=height]")
@@ -101,7 +107,7 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
     assert custodian.locator("input[name=public][value=height]").is_disabled()
     custodian.check("input[name=public][value=age]")
     fits(custodian)
-    custodian.click("button:text-is('Next')")
+    follow(custodian, "button:text-is('Next')")
     fields = {"low": 50, "high": 250, "unit_0": "years", "new_name": "children", "name": "heights"}
     budgets = {"limit_epsilon": 3, "limit_delta": 1e-6}
     for name, value in (fields | budgets).items():
@@ -133,7 +139,7 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
     assert analyst.locator("text=Request this release").count() == 0
     analyst.keyboard.press("Backspace")
     analyst.keyboard.press("Tab")
-    analyst.click("text=Request this release")
+    follow(analyst, "text=Request this release")
     analyst.fill("#purpose", "figure 3")
     analyst.click("text=I have read")
     fits(analyst)
@@ -142,21 +148,21 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
 
     approver = office(Role.APPROVER)
     approver.click("nav >> text=Requests")
-    approver.click("text=figure 3")
+    follow(approver, "text=figure 3")
     assert "What becomes public" in approver.inner_text("main")
     fits(approver)
     approver.click("text=I have read")
-    approver.click("text=Approve, and make it public")
+    follow(approver, "text=Approve, and make it public")
     # The page moves on by itself when the job does.
     assert approver.inner_text("[data-step]") == "waiting for its turn"
     fits(approver)
     dispatcher[0].begin()
     approver.wait_for_selector("text=See the release")
-    approver.click("text=See the release")
+    follow(approver, "text=See the release")
     fits(approver)
 
     reader = office(Role.READER, color_scheme="dark")
-    reader.click("text=figure 3")
+    follow(reader, "text=figure 3")
     # Another answer takes its place; of few rows it may be the same number.
     reader.evaluate("document.querySelector('#answer .answer').id = 'before'")
     tab_to(reader, "input[data-of=x0]")
@@ -188,18 +194,18 @@ def test_without_script_everything_works(office, tmp_path):
     custodian.click("button:text-is('Add the account')")
     custodian.click("text=Add a table")
     custodian.set_input_files("#file", str(path))
-    custodian.click("button:text-is('Next')")
+    follow(custodian, "button:text-is('Next')")
     custodian.check("input[name=output][value=height]")
     custodian.check("input[name=public][value=age]")
-    custodian.click("button:text-is('Next')")
+    follow(custodian, "button:text-is('Next')")
     for name, value in {"low": 50, "high": 250, "name": "heights"}.items():
         custodian.fill(f"#{name}", str(value))
     custodian.select_option("#account", label="children")
     custodian.click("button:text-is('Add the table')")
-    custodian.click("text=Plan a release")
+    follow(custodian, "text=Plan a release")
     assert custodian.locator("input[type=range]:visible").count() == 0
     custodian.fill("#epsilon", "0.25")
-    custodian.click("button:text-is('Plan')")
+    follow(custodian, "button:text-is('Plan')")
     assert "With ε = 0.25" in custodian.inner_text("#answer")
 
 
@@ -209,10 +215,10 @@ def test_answers_to_older_choices_are_dropped(office, tmp_path, wait_until):
     custodian = office(Role.CUSTODIAN)
     custodian.click("text=Add a table")
     custodian.set_input_files("#file", str(path))
-    custodian.click("button:text-is('Next')")
+    follow(custodian, "button:text-is('Next')")
     custodian.check("input[name=output][value=height]")
     custodian.check("input[name=public][value=age]")
-    custodian.click("button:text-is('Next')")
+    follow(custodian, "button:text-is('Next')")
     fields = {"low": 50, "high": 250, "new_name": "children", "name": "heights"}
     for name, value in (fields | {"limit_epsilon": 3, "limit_delta": 0}).items():
         custodian.fill(f"#{name}", str(value))
