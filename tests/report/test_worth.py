@@ -303,6 +303,24 @@ def test_ranges_held_as_often_as_is_said_on_tables_that_were_tried():
     assert shares == pytest.approx([0.7] * len(shares), abs=0.08)
 
 
+def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
+    larger = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 10, size=(600, 2))
+        y = np.exp(6 + 0.2 * X[:, 0]) * rng.pareto(2.2, size=600)
+        model = DPGPRegressor(bounds=(0, 1e5), epsilon=1.0, insecure_seed=seed).fit(
+            X[:450], y[:450]
+        )
+        told = accuracies(model.release_)[0]
+        assert (
+            "with long tails the error is mostly larger" in worded(model.release_)["for one person"]
+        )
+        missed = np.clip(y[450:], 0, 1e5) - model.predict(X[450:])
+        larger += np.sqrt(np.mean(np.square(missed))) > told.between[1]
+    assert larger >= 4
+
+
 def worded(release):
     return {fact.label: fact.text for fact in accuracy_section(release).facts}
 

@@ -46,6 +46,11 @@ BEYOND_BANDS = (
     " How far values lie beyond the bands of later questions is in both figures only as far as "
     "noisy counts of the values tell: with long tails both may be too small."
 )
+# Where first questions clipped values to a narrower interval.
+BUT_FOR_CLIPPED = (
+    ", but for values that were clipped, whose distance is not known: with long tails the error is "
+    "mostly larger"
+)
 # Of rows with ids of persons.
 SEVERAL_ROWS = Fact(
     "several rows",
@@ -312,7 +317,7 @@ def _range_in_words(release: Release | MultiOutputRelease, accuracy: Accuracy) -
             "counts that tell little of their number and place, and more where they are spread "
             "thinly over wide bounds, which no count sees."
         )
-    unless = ", but for values that were clipped, whose distance is not known" * clipped
+    unless = BUT_FOR_CLIPPED * clipped
     assumed = "if the prior holds"
     if release.is_calibrated:
         assumed = "if distances have as smooth a law as the counts are taken to have"
