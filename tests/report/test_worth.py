@@ -321,6 +321,29 @@ def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
     assert larger >= 4
 
 
+def test_the_error_of_a_rough_curve_is_larger_than_told_up_to_that_for_one_person():
+    """What `docs/sharp-edges.md` says of Friedman's function."""
+    off, off_of_people, held = [], [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(600, 5))
+        curve = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+        curve += 10 * X[:, 3] + 5 * X[:, 4]
+        y = curve + rng.normal(size=600)
+        model = DPGPRegressor(bounds=(0, 30), epsilon=1.0, insecure_seed=seed).fit(X[:450], y[:450])
+        text = worded(model.release_)["typical error"]
+        assert "it is larger, up to the error for one person" in text
+        told, new = accuracies(model.release_)[0], X[450:]
+        error = np.sqrt(np.mean(np.square(model.predict(new) - curve[450:])))
+        off.append(error / told.error)
+        off_of_people.append(error / told.new_error)
+        lower, upper = model.release_.predict_limits(new)
+        held.append(np.mean((lower <= curve[450:]) & (curve[450:] <= upper)))
+    assert 1.3 < np.median(off) < 1.8
+    assert np.median(off_of_people) < 1.15
+    assert 0.75 < np.mean(held) < 0.88
+
+
 def worded(release):
     return {fact.label: fact.text for fact in accuracy_section(release).facts}
 

@@ -46,6 +46,10 @@ BEYOND_BANDS = (
     " How far values lie beyond the bands of later questions is in both figures only as far as "
     "noisy counts of the values tell: with long tails both may be too small."
 )
+# Of the curve, of which questions about spread tell only what it and chance make together.
+IF_ROUGHER = (
+    " If the curve is rougher than the prior has it, it is larger, up to the error for one person."
+)
 # Where first questions clipped values to a narrower interval.
 BUT_FOR_CLIPPED = (
     ", but for values that were clipped, whose distance is not known: with long tails the error is "
@@ -168,7 +172,7 @@ def accuracy_section(release: object) -> Section | None:
                 f"typical error{whose}",
                 f"{amount(each.error, 3)}{before}, of the predicted {middle} of people with "
                 "equal inputs, "
-                f"{places}. It includes the effect of the noise.",
+                f"{places}. It includes the effect of the noise.{IF_ROUGHER * bool(one_person)}",
             )
         )
         if each.share is not None:
