@@ -632,6 +632,10 @@ OWN_TYPES = {
     "javascript": (
         *(("iso", "new Date(Date.UTC(2020, 4, 6, 12))", NOON), ("iso", "new Date(NaN)", None)),
         *(("swapped", "new Date(Date.UTC(2020, 4, 6, 12))", NOON), ("named", "new Date(0)", EPOCH)),
+        *(
+            ("iso", "new Date(2020, 4, 6, 14)", NOON),
+            ("iso", "new Date('2020-02-03')", "2020-02-03"),
+        ),
         *(("zip", "100000n", 100000), ("zip", "new Date(0)", REFUSED), ("zip", "NaN", None)),
         *(("zip", "-0", -0.0), ("zip", "Infinity", np.inf), ("zip", "['100000']", REFUSED)),
         *(("amount", "35n", 35), ("amount", "NaN", None), ("amount", "undefined", None)),
@@ -644,6 +648,12 @@ OWN_TYPES = {
             ("iso", "as.Date(NA)", None),
         ),
         *(("iso", "as.POSIXct('2020-05-06 14:00', tz = 'Etc/GMT-2')", NOON),),
+        # They name no zone: what a clock shows, in winter and where it is put back.
+        *(("iso", "as.POSIXct('2020-05-06 12:00')", NOON), ("iso", "as.POSIXct(NA)", None)),
+        *(("iso", "as.POSIXct('2020-02-03')", "2020-02-03"),),
+        *(("iso", "as.POSIXct('1969-12-31 23:30:15')", "1969-12-31T23:30:15"),),
+        *(("iso", "as.POSIXct('2020-10-25 03:30')", "2020-10-25T03:30"),),
+        *(("iso", "as.POSIXlt(as.POSIXct('2020-05-06 14:00'), tz = 'UTC')", NOON),),
         *(("swapped", "as.Date('2020-05-06')", dt.date(2020, 5, 6)),),
         *(("named", "as.Date('1970-01-01')", EPOCH), ("iso", "factor('2020-02-03')", "2020-02-03")),
         *(
@@ -774,7 +784,11 @@ def test_what_only_python_reads_is_refused_by_name(column, language, cells, tmp_
 
 
 @pytest.mark.parametrize("language", ["javascript", "r"])
-def test_cells_of_a_languages_own_types_are_read_or_refused(language, cells, tmp_path, request):
+def test_cells_of_a_languages_own_types_are_read_or_refused(
+    language, cells, tmp_path, request, monkeypatch
+):
+    # Two hours ahead of UTC in summer, and one in winter.
+    monkeypatch.setenv("TZ", "Europe/Berlin")
     written = ", ".join(f"told('{name}', {cell})" for name, cell, _ in OWN_TYPES[language])
     scripts = [each.replace("CELLS", written) for each in (OWN_TYPES_WITH_NODE, OWN_TYPES_WITH_R)]
     told = told_of_rows(language, cells, BESIDE, tmp_path, request, scripts=scripts)

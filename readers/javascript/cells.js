@@ -115,6 +115,7 @@ const inForm = (name, text, form) => {
 };
 
 const days = ({ form = "default" }, codes, name, cell) => {
+  // A moment, as Python's times with a zone are: in UTC, wherever this runs.
   if (cell instanceof Date) return cell.getTime() / DAY;
   const text = textOf(name, cell);
   if (text === "" || (typeof cell === "string" && codes.texts.has(text))) return NaN;

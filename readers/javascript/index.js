@@ -1,4 +1,5 @@
-// Predictions from a release file of cloakgp, in Node and in browsers, without dependencies.
+// Predictions from a release file of cloakgp, in Node and in browsers, without dependencies. A Date is a moment, read in UTC:
+// new Date("2026-11-02") is that day everywhere, new Date(2026, 10, 2) is not. What a clock shows is given as text.
 import { openArchive } from "./archive.js";
 import { codesOf, hasCell, sourcesOf, valuesOf } from "./cells.js";
 import { columnsOf, featuresOf, predictor } from "./predictor.js";

@@ -7,9 +7,12 @@
 #   probability_above(release, data.frame(age = 20, sex = "f"), threshold = 160)
 #
 # Cells are read as Python reads them: dates as text after ISO 8601 or in the form that the release
-# states, if that is of digits alone, or as Date and POSIXct. What cannot be told here is refused by name. The file is described in docs/file-format.md. Its
-# SHA-256 digests are compared where R has them (4.5 and later), or the package digest; `checked` of a
-# release says whether they were. They find damage, and are no signature.
+# states, if that is of digits alone, or as Date, POSIXct and POSIXlt. Times that name no zone are
+# what a clock shows, as print() shows them: as.POSIXct("2026-11-02") is that day wherever R runs.
+# Times that name one (tz = "Europe/Berlin") are moments, read in UTC; strptime() names one where TZ
+# is set, so give it tz = "UTC". What cannot be told here is refused by name. The file is described in docs/file-format.md. Its SHA-256 digests are compared
+# where R has them (4.5 and later), or the package digest; `checked` of a release says whether they
+# were. They find damage, and are no signature.
 
 # ---- The archive ----
 
@@ -549,9 +552,16 @@
     else if (nzchar(trimws(part))) paste0("\\Q", part, "\\E") else "\\s+", character(1))
   list(pattern = paste0("(?i)^", paste(each, collapse = "")), fields = fields)
 }
+# Of times by type: as a clock shows them where they name no zone, or else in UTC.
+.cloak_days_of_times <- function(cells) {
+  moments <- as.POSIXct(cells)
+  zone <- attr(cells, "tzone")
+  shown <- as.POSIXlt(moments, tz = if (is.null(zone) || !nzchar(zone[1])) "" else "UTC")
+  as.numeric(as.Date(shown)) + (3600 * shown$hour + 60 * shown$min + shown$sec) / 86400
+}
 .cloak_read_days <- function(column, name, cells, codes) {
   if (inherits(cells, "Date")) return(list(values = as.numeric(cells), gaps = is.na(cells)))
-  if (inherits(cells, "POSIXt")) return(list(values = as.numeric(as.POSIXct(cells)) / 86400, gaps = is.na(cells)))
+  if (inherits(cells, "POSIXt")) return(list(values = .cloak_days_of_times(cells), gaps = is.na(cells)))
   text <- .cloak_text(name, cells)
   written <- is.character(cells) || is.factor(cells)
   gaps <- text == "" | (written & text %in% codes)

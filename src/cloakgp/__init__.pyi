@@ -8,6 +8,7 @@ from .estimators import (
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
 )
+from .estimators.base import UnusedColumnWarning
 from .estimators.surroundings import RepeatedSpendingWarning
 from .fitting.planning import SparseModelWarning
 from .fitting.visits import extend, refine
@@ -54,6 +55,7 @@ __all__ = [
     "Strategy",
     "Stream",
     "StreamedStrategy",
+    "UnusedColumnWarning",
     "baselines",
     "cloak",
     "compose",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from cloakgp.columns import (
     schema_from_text,
     schema_to_text,
 )
+from cloakgp.columns.cells import cells_of
 from cloakgp.release.io.codec import Reader, to_tree
 
 LEVELS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -256,6 +258,46 @@ def test_schemas_of_others_are_completed_from_public_columns():
     made = schema_from_text(text).complete({"age": [1, None, 9, 5], "job": ["b", "a", "a", None]})
     assert made.columns[0].fill == 5.0
     assert made.columns[1].levels == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", ["integer", "number", "string", "any"])
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_whatever_has_categories_is_one_of_them(kind, labelled, ordered):
+    """Regions 11 to 13 were read as amounts."""
+    listed = [11, 12.0, "13"]
+    field = {
+        "name": "region",
+        "type": kind,
+        "categories": [{"value": each, "label": "x"} for each in listed] if labelled else listed,
+        "categoriesOrdered": ordered,
+    }
+    [column] = schema_from_text(json.dumps({"fields": [field]})).columns
+    assert isinstance(column, OrderedCategory if ordered else Category)
+    assert column.levels == ("11", "12", "13")
+    read = column.read([cells_of([12, 11, 12.0])], codes=frozenset())
+    assert read.values.ravel().tolist() == [1.0, 0.0, 1.0]
+
+
+def test_codes_for_missing_cells_may_have_labels():
+    tree = {
+        "missingValues": ["", {"value": "-9", "label": "refused"}, -8],
+        "fields": [{"name": "age", "type": "integer"}],
+    }
+    made = schema_from_text(json.dumps(tree))
+    assert made.missing_values == ("", "-9", "-8")
+    assert made.complete({"age": ["-9", "30", "-8", "50"]}).columns[0].fill == 40.0
+
+
+def test_codes_of_one_field_are_refused_in_words():
+    """They were passed over: -9 was an age."""
+    own = {"name": "age", "type": "integer", "missingValues": ["-9"]}
+    part = {"name": "lat", "type": "number", "place": "home", "missingValues": ["0"]}
+    for field in (own, part):
+        with pytest.raises(ValueError, match=f"'{field['name']}': missingValues of one field"):
+            schema_from_text(json.dumps({"fields": [field]}))
+    same = {"missingValues": ["-9"], "fields": [own]}
+    assert schema_from_text(json.dumps(same)).missing_values == ("-9",)
 
 
 def test_a_schema_of_which_nothing_is_used_says_which_columns_were_taken_for_ids():

@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, baselines
+from cloakgp.columns import infer_schema
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
@@ -295,6 +296,34 @@ def test_columns_by_name_are_a_table():
     numbers = DPGridSearchCV(model("DPGPRegressor"), {"mean": [0.0]}, selection_epsilon=1.0)
     with pytest.raises(TypeError, match="columns by name"):
         numbers.fit(people, y)
+
+
+def with_durations(rows=60):
+    waits = pd.to_timedelta(np.arange(rows), unit="s")
+    return pd.DataFrame({"wait": waits, "none": [None] * rows, "job": ["a", "b"] * (rows // 2)})
+
+
+@pytest.mark.parametrize(
+    ("name", "doing"),
+    [(name, "fit") for name in names_where(DesignMixin)] + [("DPGPRegressor", "plan")],
+)
+def test_columns_that_are_left_out_are_named_once(name, doing):
+    """A duration that told y was taken for an id, and nobody said so."""
+    frame = with_durations()
+    _, y = table(name, rows=len(frame))
+    asked, given = model(name), (frame, y) if doing == "fit" else (frame,)
+    with pytest.warns(cloakgp.UnusedColumnWarning, match="from wait, none: they are ids") as told:
+        getattr(asked, doing)(*given)
+    [warned] = [one for one in told if issubclass(one.category, cloakgp.UnusedColumnWarning)]
+    assert warned.filename == __file__
+
+
+@pytest.mark.filterwarnings("error::cloakgp.UnusedColumnWarning")
+def test_what_a_schema_says_is_not_warned_of():
+    frame = with_durations()
+    schema = infer_schema(frame, list(frame))
+    asked = model("DPGPRegressor", schema=schema).fit(frame, np.zeros(len(frame)))
+    assert asked.release_.input_names == ("job: a", "job: b", "job: (other)")
 
 
 @pytest.mark.parametrize("cells", [1.0, np.nan, "cook"])

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, DPGridSearchCV
+from cloakgp import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
+    DPGPRegressor,
+    DPGridSearchCV,
+)
 from cloakgp.data import ArrayRows
+from cloakgp.fitting.held import HeldTable
 from cloakgp.ledger import Ledger
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.ask import ask
@@ -80,12 +87,97 @@ def test_nor_of_counts_classes_and_several_outputs(account):
         assert used(account) == 0.0
 
 
+KERNEL = ConstantKernel(400.0, "fixed") * RBF(1.0, "fixed")
+FAR = [[1e6], [2e6]]
+RATES = {"bounds": (0, 1000), "likelihood": "counts"}
+
+
+def fit_far(asked, outputs, *, passes, groups=None):
+    if passes:
+        return asked.fit_rows(ArrayRows(X, outputs, groups=groups), FAR)
+    return asked.fit(X, outputs, FAR, groups=groups)
+
+
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize(
+    ("changed", "scale"),
+    [({}, 1.0), ({"noise": "laplace"}, 1.0), ({"stages": "one"}, 1.0), (RATES, 10.0)],
+)
+def test_queries_far_from_all_rows_are_refused_before_counts(account, passes, changed, scale):
+    """An interval was looked for, and the questions that followed were none."""
+    asked = model(epsilon=5.0, kernel=KERNEL, **changed)
+    outputs = np.round(scale * y)
+    with account, pytest.raises(ValueError, match="so many lengthscales from all rows"):
+        fit_far(asked, outputs, passes=passes)
+    assert used(account) == 0.0
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_nor_are_they_asked_of_persons_quantiles_and_several_outputs(account, passes):
+    several = DPGPMultiOutputRegressor(
+        bounds=[BOUNDS, BOUNDS], epsilon=5.0, delta=1e-6, kernel=RBF(1.0, "fixed")
+    )
+    quantiles = DPGPQuantileRegressor(
+        bounds=BOUNDS, epsilon=5.0, delta=1e-6, kernel=KERNEL, quantiles=[0.5]
+    )
+    persons = np.arange(len(X)) // 2
+    for asked, outputs, groups in (
+        (several, np.column_stack([y, y]), None),
+        (quantiles, y, None),
+        (model(epsilon=5.0, kernel=KERNEL), y, persons),
+    ):
+        with account, pytest.raises(ValueError, match="so many lengthscales from all rows"):
+            fit_far(asked, outputs, passes=passes, groups=groups)
+        assert used(account) == 0.0
+
+
+def test_a_few_rows_tell_that_others_need_not_be_looked_at(monkeypatch):
+    """As of nearly every table: no design for all of its rows is made twice."""
+    designed = []
+    design = HeldTable.design
+
+    def watched(table, step, *args, **kwargs):
+        designed.append((len(table.X), kwargs["known"] is None))
+        return design(table, step, *args, **kwargs)
+
+    monkeypatch.setattr(HeldTable, "design", watched)
+    many = np.linspace(0.0, 10.0, 300)[:, None]
+    asked = model(kernel=KERNEL, epsilon=5.0, learn=None, noise="gaussian", insecure_seed=1)
+    asked.fit(many, 50 + 20 * np.sin(many[:, 0]), [[2.0], [5.0]])
+    assert [rows for rows, first in designed if first] == [128, 300]
+
+
+def test_a_row_near_enough_is_found_among_many(account):
+    rows = np.append(np.linspace(0.0, 10.0, 300), 500.0)[:, None]
+    rows[[200, 300]] = rows[[300, 200]]
+    asked = model(kernel=KERNEL, epsilon=5.0, stages="one", learn=None)
+    with account:
+        asked.fit(rows, np.full(len(rows), 50.0), [[500.5]])
+    assert asked.release_.measurements[0].strategy.asks_something
+
+
+def flat_grid(**changed):
+    kernels = [KERNEL, ConstantKernel(1e-60, "fixed") * RBF(2.0, "fixed")]
+    candidate = model(delta=1e-4, noise="gaussian", learn=None, **changed)
+    return DPGridSearchCV(candidate, {"kernel": kernels}, selection_epsilon=0.5, cv=2)
+
+
 @pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
-def test_what_was_chosen_and_paid_for_is_returned(account):
-    """Of a grid: that the chosen candidate asks nothing was decided by a draw."""
-    candidate = model(kernel=ConstantKernel(1e-60, "fixed") * RBF(2.0, "fixed"), delta=1e-4)
-    candidate.set_params(noise="gaussian", learn=None, stages=None, interval=False)
-    search = DPGridSearchCV(candidate, {"mean": [40.0, 60.0]}, selection_epsilon=0.5, cv=2)
+def test_candidates_that_would_ask_nothing_are_refused_before_the_choice(account):
+    classes = DPGPClassifier(classes=["a", "b"], epsilon=1.0, delta=1e-4, kernel=KERNEL)
+    of_classes = flat_grid().set_params(estimator=classes)
+    for search, outputs in ((flat_grid(), y), (of_classes, np.where(y > 50, "a", "b"))):
+        with account, pytest.raises(ValueError, match=r"candidate {'kernel'.*nothing was asked"):
+            search.fit(X, outputs)
+        assert used(account) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+def test_what_was_chosen_and_paid_for_is_returned(account, monkeypatch):
+    """Of a grid, were it not seen before: that nothing is asked was then decided by a draw."""
+    monkeypatch.setattr(HeldTable, "check_first", lambda *_: None)
+    search = flat_grid(stages=None, interval=False)
+    search.set_params(param_grid={"kernel": search.param_grid["kernel"][1:]})
     with account:
         search.fit(X, y)
     assert used(account) > 0.0

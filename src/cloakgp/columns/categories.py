@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from cloakgp.columns.base import NOT_KNOWN, Column, Field, Missing, Reading, texts_and_gaps, typical
-from cloakgp.columns.cells import Cells
+from cloakgp.columns.cells import Cells, write_cell
 from cloakgp.models.axes import Axis, Levels
 from cloakgp.utils.arrays import Array
 
@@ -233,5 +233,16 @@ def declared(field: Field) -> tuple[str, ...]:
     >>> declared({"categories": [{"value": "a", "label": "apple"}, {"value": "b"}]})
     ('a', 'b')
     """
-    listed = field.get("categories") or field.get("constraints", {}).get("enum") or []
-    return tuple(str(each["value"] if isinstance(each, dict) else each) for each in listed)
+    return values_of(field.get("categories") or field.get("constraints", {}).get("enum") or [])
+
+
+def values_of(listed: Sequence[Any]) -> tuple[str, ...]:
+    """Return values as text that a Table Schema lists as they are, or each with a label.
+
+    Examples
+    --------
+    >>> values_of([-9, {"value": "-8", "label": "refused"}])
+    ('-9', '-8')
+    """
+    values = [each["value"] if isinstance(each, dict) else each for each in listed]
+    return tuple(value if isinstance(value, str) else write_cell(value) for value in values)

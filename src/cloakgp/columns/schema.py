@@ -303,15 +303,33 @@ class Schema:
         ------
         ValueError
         """
+        if told := self.unused_in_words(names):
+            raise ValueError(told)
+
+    def unused_in_words(self, names: Sequence[str]) -> str:
+        """Return which columns nothing would be predicted from; empty if there are none.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Examples
+        --------
+        >>> from cloakgp.columns import Identifier
+        >>> Schema((Identifier("wait"),)).unused_in_words(["wait"])[:41]
+        'nothing would be predicted from wait: it '
+        """
         used = {name for column in self.used for name in (column.name, *column.sources)}
-        if unused := [name for name in names if name not in used]:
-            taken = "it is taken for an id, or is" if len(unused) == 1 else "they are ids, or"
-            raise ValueError(
-                f"nothing would be predicted from {', '.join(unused)}: {taken} empty. Leave that "
-                "out of the inputs; or, if it is a category, a date or a number after all, declare "
-                "its kind in a schema, which cloakgp schema writes, or write all of its cells in "
-                "one way"
-            )
+        unused = [name for name in names if name not in used]
+        if not unused:
+            return ""
+        taken = "it is taken for an id, or is" if len(unused) == 1 else "they are ids, or"
+        return (
+            f"nothing would be predicted from {_some_of(unused)}: {taken} empty. "
+            "Leave that out of the inputs; or, if it is a category, a date or a number after all, "
+            "declare its kind in a schema, which cloakgp schema writes, or write all of its cells "
+            "in one way, a duration as a number"
+        )
 
     def without(self, name: str) -> Schema:
         """Return the schema without the column of a name, if it has that."""
@@ -341,13 +359,17 @@ class Schema:
         needed = "a schema needs at least one column that is used"
         if not self.columns:
             return f"{needed}, and there is none"
-        names = ", ".join(each.name for each in self.columns[:SHOWN])
-        more = f" and {len(self.columns) - SHOWN:,} more" if len(self.columns) > SHOWN else ""
+        names = _some_of([each.name for each in self.columns])
         return (
-            f"{needed}: {names}{more} are taken for ids, or are empty, and nothing is predicted "
+            f"{needed}: {names} are taken for ids, or are empty, and nothing is predicted "
             "from these. If one is a category, a date or a number after all, declare its kind in a "
             "schema, or write its cells as such"
         )
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def check_sources(table: Any, sources: Iterable[str]) -> None:

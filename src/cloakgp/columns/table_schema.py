@@ -4,8 +4,8 @@ What the standard has no word for stands in properties of its own, which it allo
 ``missing``, ``unit``, ``fill``, ``other``, ``linear``, ``cycles``, and ``places`` and ``vectors``,
 each of several fields, with ``latitudes``, ``longitudes`` and ``range``. Ranges of numbers and
 dates are its constraints ``minimum`` and ``maximum``. A field without ``kind`` is taken by its
-``type``, so that schemas that others wrote can be read. The standard's own library guesses types
-from all columns, private ones too, and is not used.
+``categories``, or else by its ``type``, so that schemas that others wrote can be read. The
+standard's own library guesses types from all columns, private ones too, and is not used.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 from typing import Any
 
 from cloakgp.columns.base import Column, Field
+from cloakgp.columns.categories import values_of
 from cloakgp.columns.kinds import COLUMN_KINDS
 from cloakgp.columns.schema import Schema
 from cloakgp.privacy.entries import EMPTY
@@ -114,9 +115,10 @@ def schema_from_text(text: str) -> Schema:
         gathered = {
             part: {each["name"]: each for each in tree.get(f"{part}s", [])} for part in PARTS
         }
-        codes = tuple(str(code) for code in tree.get("missingValues", sorted(EMPTY)))
+        codes = values_of(tree.get("missingValues", sorted(EMPTY)))
         columns: dict[str, Column] = {}
         for field in fields:
+            _check_codes(field, codes)
             part = next((each for each in PARTS if field.get(each) is not None), None)
             described = field
             if part is not None:
@@ -130,10 +132,21 @@ def schema_from_text(text: str) -> Schema:
     raise ValueError("this is no Table Schema: it needs fields, each with a name and a type")
 
 
+def _check_codes(field: Field, codes: tuple[str, ...]) -> None:
+    """Refuse codes for missing cells of one field alone: they would be read as if they said it."""
+    own = field.get("missingValues")
+    if own is not None and set(values_of(own)) != set(codes):
+        raise ValueError(
+            f"column {field['name']!r}: missingValues of one field are not read. Give those of all "
+            "fields together, beside fields, or recode this column"
+        )
+
+
 def _column(field: Field) -> Column:
     kind = field.get("kind")
     if kind is None:
-        kind = BY_TYPE.get(field.get("type", "any"))
+        # Numbers are then but codes of levels.
+        kind = "category" if field.get("categories") else BY_TYPE.get(field.get("type", "any"))
         if kind == "category" and field.get("categoriesOrdered"):
             kind = "ordered category"
     if kind not in COLUMN_KINDS:

@@ -38,7 +38,7 @@ from cloakgp.fitting.request import (
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
 from cloakgp.models import default_kernel, default_latent_kernel
-from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.checks import warn_caller, warn_of_parameters
 from cloakgp.privacy.entries import check_apart, check_same_order, read_labels, read_numbers
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -49,6 +49,7 @@ from cloakgp.utils.formatting import pair_in_words
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import OnStep
+from cloakgp.utils.warned import CloakWarning
 
 TableLike = ArrayLike | Mapping[str, Any]
 """A matrix, or columns by name."""
@@ -283,6 +284,43 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
     present.feature_names_in_ = np.array(names, dtype=object)
     kept = None if encoded.kept.all() else encoded.kept
     return Inputs(X=encoded.X, schema=schema, kept=kept)
+
+
+class UnusedColumnWarning(CloakWarning):
+    """Nothing is predicted from a column of X: by its cells it is taken for an id, or it is empty.
+
+    It is raised before outputs are read. Leave such columns out of X, or say what they are by
+    ``schema``.
+
+    Examples
+    --------
+    >>> issubclass(UnusedColumnWarning, CloakWarning)
+    True
+    """
+
+
+def warn_of_unused(schema: Schema, names: Sequence[str]) -> None:
+    """Warn of columns that nothing is predicted from, of which nobody said so.
+
+    Parameters
+    ----------
+    schema : Schema
+        Inferred.
+    names : sequence of str
+        The columns of X.
+
+    Warns
+    -----
+    UnusedColumnWarning
+        Once for all of them.
+
+    Examples
+    --------
+    >>> from cloakgp.columns import Number
+    >>> warn_of_unused(Schema((Number("age"),)), ["age"])
+    """
+    if told := schema.unused_in_words(names):
+        warn_caller(told, UnusedColumnWarning)
 
 
 def _all_numbers(X: Any) -> bool:
@@ -529,8 +567,11 @@ class DesignMixin(BaseEstimator):
 
     def _read(self, X: Any) -> Inputs:
         """Return public inputs as numbers, and keep their schema."""
-        given = read_inputs(self, X, schema=self._declared_schema())
+        declared = self._declared_schema()
+        given = read_inputs(self, X, schema=declared)
         self._keep_schema(given.schema)
+        if declared is None and given.schema is not None:
+            warn_of_unused(given.schema, feature_names(self))
         return given
 
     def _check_private(self, X: Any, y: Any, *others: Any) -> None:

@@ -21,15 +21,23 @@ from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.estimators.sample_weight import without_sample_weight
 from cloakgp.estimators.sent import SentMixin, charged_as_sent
 from cloakgp.estimators.surroundings import check_surroundings
-from cloakgp.fitting.bands import ONE_STAGE, stages_for
+from cloakgp.fitting.bands import ONE_STAGE, Step, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
+from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.planning import check_exact, resolves_inducing
 from cloakgp.fitting.refusals import refuse
-from cloakgp.fitting.strategies import MANY_ROWS, Budget
-from cloakgp.fitting.table import after_a_draw
+from cloakgp.fitting.strategies import MANY_ROWS, Budget, Query
+from cloakgp.fitting.table import (
+    DesignSettings,
+    Model,
+    NothingToAskError,
+    after_a_draw,
+    few_of,
+)
 from cloakgp.fitting.worst_schedule import worst_of_schedule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
@@ -51,6 +59,8 @@ Grid = Mapping[str, Iterable[Any]]
 # matter of choice.
 SELECTABLE = ("kernel", "inducing", "approximation")
 OF_NUMBERS, OF_CLASSES = ("noise_variance", "mean"), ("link", "class_rates")
+# Labels are compared as ±1.
+SIGNS = (-1.0, 1.0)
 NUMBERS_ALONE = "candidates are compared on numbers as they are: encode the table first"
 
 
@@ -258,6 +268,7 @@ class DPGridSearchCV(MetaEstimatorMixin, SentMixin):
                 memory=allowed,
                 at_a_time=min(effective_n_jobs(self.n_jobs), len(candidates) * self.cv),
             )
+        _check_asking(grid, task, inputs, budget=Budget(budget.epsilon, budget.delta))
         worst = _worst_of(candidates, rows=len(inputs), channels=task.channels)
         total = compose_with_selection(worst, self.selection_epsilon, mechanism=self.mechanism)
         warn_of_parameters(
@@ -404,6 +415,21 @@ class _Task:
     def channels(self) -> int:
         """The number of answers of a question."""
         return 1 if self.classes is None else self.classes.channels
+
+
+def _check_asking(
+    grid: Sequence[dict[str, Any]], task: _Task, inputs: Array, *, budget: Budget
+) -> None:
+    """Refuse candidates by which no question would tell anything: the choice is paid for."""
+    table = HeldTable(X=inputs)
+    settings = DesignSettings(query=Query(few_of(inputs)))
+    question = OutputBounds(*(SIGNS if task.bounds is None else task.bounds))
+    for params, prior in zip(grid, task.priors, strict=True):
+        model = Model(prior=prior, question=question)
+        try:
+            table.check_first(Step(stage=ONE_STAGE[0], budget=budget), model, settings)
+        except NothingToAskError as error:
+            raise NothingToAskError(f"candidate {params}: {error}") from None
 
 
 def _worst_of(

@@ -31,7 +31,7 @@ from cloakgp.fitting.request import FitRequest
 from cloakgp.fitting.steps import NOTHING, Learning, take_steps
 from cloakgp.fitting.strata import keep_strata, plan_checked_search
 from cloakgp.fitting.strategies import Budget, Query
-from cloakgp.fitting.table import Count, DesignSettings, Model, Table, refuse_drowned
+from cloakgp.fitting.table import Count, DesignSettings, Model, Table
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.cohorts import largest_cohorts
@@ -181,8 +181,6 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     checked = plan.budget.law.check(*plan.budget.pair)
     budget = replace(plan.budget.of(checked), added=table.added_noise)
     search, model = NO_SEARCH, plan.model(None)
-    if model.likelihood.linear:
-        refuse_drowned(model.prior, plan.settings.query.X, rows=table.rows)
     if plan.learning.hyperprior is not None:
         check_gradient(model.prior.kernel, plan.settings.query.X)
     kept, declared_model = None, model
@@ -203,6 +201,9 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         budget = adaptive_budget(budget)
     spent = search.spent(len(search.rounds), checks=len(search.checks))
     steps = _schedule(table, plan, model, budget=budget, spent=spent)
+    if search.rounds:
+        # The first design is made after counts, within what they find: too late to refuse it.
+        table.check_first(steps[0], model, plan.settings)
     if kept is None:
         hold(whole_of(budget, steps=steps, others=search.parts))
     else:

@@ -28,6 +28,7 @@ from cloakgp.fitting.table import (
     Table,
     cells_of_output,
     design_given,
+    few_of,
 )
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.coregion import as_entries
@@ -170,6 +171,11 @@ class HeldTable(Table):
         if not model.likelihood.linear:
             return self._again(step.budget, model, settings, known=known)
         return self._in_bands(step.budget, step.stage.width, model, settings, known=known)
+
+    def few_rows(self) -> HeldTable:
+        """Return a few of its rows, each on its own."""
+        exposure = None if self.exposure is None else few_of(self.exposure)
+        return HeldTable(X=few_of(self.X), exposure=exposure)
 
     def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
         if isinstance(model.likelihood, QuantileLikelihood):

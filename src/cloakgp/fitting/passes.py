@@ -21,6 +21,7 @@ from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
+from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.resolution import finer, resolve
 from cloakgp.fitting.row_forecast import LITTLE, LITTLE_OF_CURVE, RowsForecast, forecast_rows
@@ -35,6 +36,7 @@ from cloakgp.fitting.table import (
     Strata,
     Table,
     cells_of_output,
+    few_of,
 )
 from cloakgp.models import NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
@@ -301,6 +303,10 @@ class RowTable(Table):
         if step.stage is None:
             return self._spread(step.budget, model, settings, known=known)
         return self._later(step.budget, step.stage.width, model, settings, known=known)
+
+    def few_rows(self) -> HeldTable:
+        """Return a few rows of its sample, each on its own."""
+        return HeldTable(X=few_of(self.summary.sample))
 
     def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
         prior = model.prior

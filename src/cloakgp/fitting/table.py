@@ -30,14 +30,19 @@ from cloakgp.utils.names import DEFAULT_GAP
 
 # Whether whoever called drew noise for the whole of which this is a part.
 _after_a_draw = ContextVar("_after_a_draw", default=False)
-# Of the variance of the curve, how much less all rows together would leave uncertain.
-DROWNED = 1e-6
+# Of designs of which only matters whether they ask anything, and of how many rows they are first.
+ANY_GAP, FEW_ROWS = 1e6, 128
 NOTHING_TO_ASK = (
     "no question would tell anything by these assumptions, so nothing was asked, and nothing "
     "spent: the curve is assumed to vary too little (kernel, signal_variance) beside the noise of "
     "this budget and the scatter between people with the same inputs (noise_variance, "
-    "overdispersion; of counts, at a rate of mean)"
+    "overdispersion; of counts, at a rate of mean), or all query points are so many lengthscales "
+    "from all rows that these tell nothing about them (are they in the same unit?)"
 )
+
+
+class NothingToAskError(ValueError):
+    """By the assumptions of a fit no question would tell anything: nothing was drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,32 +177,25 @@ def refuse_nothing(strategy: Strategy) -> None:
 
     Raises
     ------
-    ValueError
+    NothingToAskError
     """
     if not (strategy.asks_something or _after_a_draw.get()):
-        raise ValueError(NOTHING_TO_ASK)
+        raise NothingToAskError(NOTHING_TO_ASK)
 
 
-def refuse_drowned(prior: ExactPrior | SparsePrior, X: Array, *, rows: int) -> None:
-    """Refuse a curve that rows could not tell from their own noise, were all of it known.
-
-    Of a table that is counted first: no design is made before.
+def few_of(X: Array) -> Array:
+    """Return a few rows from all over a table.
 
     Parameters
     ----------
-    prior : ExactPrior or SparsePrior
-    X : array of shape (P, D)
-        Where the curve is to be known.
-    rows : int
-        N.
+    X : array of shape (N, D)
 
-    Raises
-    ------
-    ValueError
+    Examples
+    --------
+    >>> few_of(np.zeros((5_000, 1))).shape
+    (128, 1)
     """
-    largest = float(prior.kernel.diag(X).max())
-    if rows * largest < DROWNED * prior.noise_variance and not _after_a_draw.get():
-        raise ValueError(NOTHING_TO_ASK)
+    return X[np.linspace(0, len(X) - 1, min(len(X), FEW_ROWS)).astype(np.intp)]
 
 
 def cells_of_output(cells: Partition, output: int) -> Partition:
@@ -358,6 +356,28 @@ class Table(ABC):
         ValueError
         """
         refuse_nothing(strategy)
+
+    @abstractmethod
+    def few_rows(self) -> Table:
+        """Return a few of its rows, held and each on its own, for `check_first`."""
+
+    def check_first(self, step: Step, model: Model, settings: DesignSettings) -> None:
+        """Refuse first questions that would be none before anything else is asked of a table.
+
+        Where a few rows tell something all do, so that a design for these is enough.
+
+        Parameters
+        ----------
+        step, model, settings
+            As for `design`: with the declared bounds.
+
+        Raises
+        ------
+        NothingToAskError
+        """
+        rough = replace(settings, gap=ANY_GAP, progress=None)
+        if not self.few_rows().design(step, model, rough, known=None).strategy.asks_something:
+            self.check_asks(self.design(step, model, rough, known=None).strategy)
 
     def resolve(
         self, release: Release, step: Step | None, model: Model, settings: DesignSettings

@@ -341,8 +341,8 @@ class Stream:
         now : str or number, optional
             The time of the clock, written as in the tables. If not given, it is the latest time in
             the chunks so far; a period then closes before the chunk that follows. A chunk whose
-            latest time passes over more than one whole period without a row (of more than twenty
-            periods, more than a tenth of them), or over one to beyond the last period, is refused
+            latest time passes over more than one whole period without a row (of twenty periods
+            or more, more than a tenth of them), or over one to beyond the last period, is refused
             without it: one wrong time would close them for good.
 
         Returns
