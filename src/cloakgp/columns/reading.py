@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -137,7 +137,26 @@ class PublicColumns:
             name: [remark for remark in remarks if not remark.endswith(WHOSE)]
             for name, remarks in found.items()
         }
-        columns = list(self.schema.used) if self.inferred else []
+        return _sentences(told | self._beside_inputs(private))
+
+    def on_notation(self, *, private: Sequence[str] = ()) -> list[str]:
+        """Return those of the remarks that are on cells which could be read in another way, too.
+
+        Parameters
+        ----------
+        private : sequence of str
+            As for `remarks`.
+        """
+        told = {each.name: self._on_notation(each) for each in self._inferred_inputs}
+        return _sentences(told | self._beside_inputs(private))
+
+    @property
+    def _inferred_inputs(self) -> tuple[Column, ...]:
+        return self.schema.used if self.inferred else ()
+
+    def _beside_inputs(self, private: Sequence[str]) -> dict[str, list[str]]:
+        """Return remarks on exposures, and on private columns."""
+        columns, told = list(self._inferred_inputs), {}
         if self.exposure is not None:
             columns.append(self.exposure)
             told[self.exposure.name] = self._on_notation(self.exposure)
@@ -146,16 +165,12 @@ class PublicColumns:
         if any(map(self._on_notation, numbers)) and not undecided:
             how = written_with(*self.schema.and_also(self.exposure).decimal)
             told |= {name: [f"text in it is read {how}"] for name in private}
-        return [f"{name}: {remark}" for name, remarks in told.items() for remark in remarks]
-
-    def on_notation(self) -> list[str]:
-        """Return of which columns cells could be read in another way, and how they are read."""
-        return [
-            f"{column.name}: {remark}"
-            for column in self.schema.used
-            for remark in self._on_notation(column)
-        ]
+        return told
 
     def _on_notation(self, column: Column) -> list[str]:
         codes = frozenset(self.schema.missing_values)
         return [*on_notation(column, cells_of(self.table[column.sources[0]]), codes=codes)]
+
+
+def _sentences(told: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{name}: {remark}" for name, remarks in told.items() for remark in remarks]

@@ -42,7 +42,8 @@ class Columns:
     times : Schema
         Of the time alone.
     remarks : tuple of str
-        What should be known of how the first chunk is read; none where they were kept as texts.
+        On cells of the first chunk that could be read in another way, too; none where they were
+        kept as texts.
     """
 
     inputs: Schema
@@ -90,7 +91,7 @@ class Columns:
         schema.validate()
         times.validate()
         public.validate(private_numbers=private_numbers)
-        remarks = public.remarks(private=[declaration.output] if private_numbers else ())
+        remarks = public.on_notation(private=[declaration.output] if private_numbers else ())
         if time not in sources:
             remarks += PublicColumns(frame, times).on_notation()
         return cls(inputs=schema, times=times, remarks=tuple(remarks))
