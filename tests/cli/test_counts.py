@@ -70,6 +70,60 @@ def test_large_tables_are_read_in_passes_with_their_exposures(
     assert "exposure must be positive" in refused.output
 
 
+@pytest.mark.parametrize("most", [50, 1000])
+def test_exposures_are_written_as_inputs_are(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Of days in thousands, 4.706 and 956, only those below a thousand were read rightly."""
+    monkeypatch.setattr(planning, "MANY_ROWS", most)
+    people = pd.read_csv("people.csv")
+    days = np.linspace(500, 9000, len(people)).round()
+    german = pd.DataFrame(
+        {
+            "age": [f"{age:.1f}".replace(".", ",") for age in people["age"]],
+            "days": [f"{each:,.0f}".replace(",", ".") for each in days],
+            "visits": people["visits"],
+        }
+    )
+    german.to_csv("german.csv", index=False, sep=";")
+    made = release("german.csv", "--counts", "--exposure", "days", "--inducing", "5")
+    assert made.exit_code == 0, made.output
+    for said in ("days: read with decimal commas, and '.'", "visits: text in it is read with"):
+        assert said in " ".join(made.stderr.split())
+    known = load("out.cloak")
+    strategy = known.measurements[0].strategy
+    assert isinstance(strategy, GatheredStrategy) == (most == 50)
+    np.testing.assert_allclose(np.sort(strategy.row_exposure), days, rtol=1e-12)
+    # Its notation is the release's: that of new rows alone would not tell it.
+    Path("new.csv").write_text("age;time\n43,5;4.706\n43,5;1.000\n")
+    words = ["predict", "out.cloak", "--at", "new.csv", "-o", "told.csv", "--exposure", "time"]
+    told = CliRunner().invoke(app, [*words, "--interval", "0.9"])
+    assert told.exit_code == 0, told.output
+    found = pd.read_csv("told.csv", sep=";", decimal=",")
+    expected = known.predict_interval({"age": ["43,5"] * 2}, 0.9, exposure=[4706.0, 1000.0])
+    np.testing.assert_array_equal(found[["lo_90", "hi_90"]].to_numpy().T, expected)
+
+
+def test_exposures_are_read_as_a_schema_declares_them() -> None:
+    days = [f"{days:,.0f}".replace(",", ".") for days in np.linspace(1000, 9000, 80)]
+    pd.read_csv("people.csv").assign(years=days).to_csv("people.csv", index=False)
+    undecided = release("people.csv", "--counts", "--exposure", "years")
+    assert undecided.exit_code == 0, undecided.output
+    assert load("out.cloak").measurements[0].strategy.row_exposure[0] == 1.0
+    fields = (
+        '{"name": "age", "type": "number"}, {"name": "years", "type": "number", '
+        '"decimalChar": ",", "groupChar": "."}'
+    )
+    Path("people.schema.json").write_text(f'{{"fields": [{fields}]}}')
+    made = release("people.csv", "--counts", "--exposure", "years", "--overwrite")
+    assert made.exit_code == 0, made.output
+    assert load("out.cloak").measurements[0].strategy.row_exposure[0] == 1000.0
+
+
+def test_exposures_are_no_private_column() -> None:
+    refused = release("people.csv", "--counts", "--exposure", "visits")
+    assert refused.exit_code == 1
+    assert "--exposure visits is no input, and no output" in " ".join(refused.output.split())
+
+
 def test_new_counts_have_the_exposure_of_their_rows() -> None:
     assert release("people.csv", "--counts", "--exposure", "years").exit_code == 0
     people = pd.read_csv("people.csv")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from cloakgp import Release, refine
+from cloakgp import DPGPRegressor, Release, refine
 from cloakgp.cli import app
 from cloakgp.data.tables import read_person_ids
 
@@ -346,3 +346,48 @@ def test_ids_of_new_rows_are_of_the_read_that_is_asked(monkeypatch):
     assert read == ["people.csv"]
     two = run(*ask[:-1], "job", "--earlier", "people.csv", "-o", "x.cloak")
     assert "--id and --person name one column" in " ".join(two.output.split())
+
+
+def test_tables_beside_a_release_of_plain_numbers_are_read_as_by_release():
+    """A column with commas and one with points decided how private numbers were read."""
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"age": rng.uniform(20, 80, 40), "dose": rng.uniform(1, 9, 40)})
+    model = DPGPRegressor(bounds=(0, 1000), epsilon=1.0, stages=None, interval=False, learn=None)
+    model.fit(X, rng.uniform(100, 900, 40)).release_.save("plain.cloak")
+    text = table(3).assign(dose=[f"{1 + row % 8}.5" for row in range(40)])
+    text["age"] = text["age"].astype(str).str.replace(".", ",")
+    text.assign(y=text.pop("pay")).to_csv("text.csv", index=False)
+    ask = ["extend", "plain.cloak", "text.csv", *BUDGET]
+    for words in (["-o", "more.cloak"], ["--plan"]):
+        refused = run(*ask, *words)
+        assert refused.exit_code == 1
+        assert "has decimal commas and 'dose' decimal points" in " ".join(refused.output.split())
+    assert not Path("more.cloak").exists()
+    text.assign(dose=text["dose"].str.replace(".", ",")).to_csv("text.csv", index=False)
+    told = run(*ask, "--plan")
+    assert told.exit_code == 0, told.output
+    said = " ".join(told.stderr.split())
+    assert "age: read with decimal commas" in said
+    assert "y: text in it is read with decimal commas" in said
+
+
+def test_exposures_of_new_rows_are_read_as_those_of_the_release():
+    people = table(1).assign(pay=1)
+    for name, days in (("people", ["4.706", "956,5"] * 20), ("others", ["4.706"] * 40)):
+        people.assign(age=[f"{row},5" for row in range(40)], days=days).to_csv(
+            f"{name}.csv", index=False
+        )
+    counted = ["--output", "pay", "--inputs", "age", "--bounds", 0, 9, "--counts"]
+    made = run("release", "people.csv", *counted, "--exposure", "days", *BUDGET, "-o", "a.cloak")
+    assert made.exit_code == 0, made.output
+    more = run("extend", "a.cloak", "others.csv", "--exposure", "days", *BUDGET, "-o", "b.cloak")
+    assert more.exit_code == 0, more.output
+    known = Release.load("b.cloak")
+    assert known.measurements[-1].strategy.row_exposure.tolist() == [4706.0] * 40
+    assert known.exposure.thousands == "."
+    for wrong in ("pay", "age"):
+        refused = run(
+            "extend", "a.cloak", "others.csv", "--exposure", wrong, *BUDGET, "-o", "c.cloak"
+        )
+        assert refused.exit_code == 1
+        assert not Path("c.cloak").exists()

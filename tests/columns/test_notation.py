@@ -9,13 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloakgp.columns import infer_schema, schema_from_text, schema_to_text
+from cloakgp.columns.inference import check_one_notation, infer_number
 from cloakgp.columns.notation import evidence_of
 from cloakgp.columns.remarks import remarks_on
 from cloakgp.data.cells import as_numbers
 from cloakgp.data.raw import RawRows
 
 THOUSANDS = [f"{value:,}" for value in range(1017, 99000, 4001)]
+AMOUNTS = ["463", "7", "12", "850", "33"]
 POINTS, COMMAS = ["1.5", "2"], ["1,5", "2"]
+# Exports of instruments write three decimals of every value.
+MEASURED = [f"{30 + number}.{101 + number}" for number in range(30)]
+BOTH = ["1,250", "2.125", "3.375", "850", "12,500"]
+CHOICES = ["1", "2", "1,2", "2,3", "3"]
 
 
 def notation_of(cells, **others):
@@ -32,14 +38,19 @@ FOUND = {
     "millions": (["1,234,567", "12"], {}, (".", ",")),
     "points behind them": (["51,082.5", "63,120"], {}, (".", ",")),
     "points alone in other cells": (["51,082", "463.5"], {}, (".", ",")),
-    "many, beside whole numbers": ([*THOUSANDS, "463", "7"], {}, (".", ",")),
+    "many, beside whole numbers": ([*THOUSANDS, *AMOUNTS], {}, (".", ",")),
+    "both signs, and points in another column": (BOTH, {"z": POINTS}, (".", ",")),
+    "both signs, and commas in another column": (BOTH, {"z": COMMAS}, (",", ".")),
+    "a code, and points in another column": ([*MEASURED, "0"], {"z": POINTS}, (".", "")),
+    "three digits behind all points": (MEASURED, {}, (".", "")),
+    "choices in another column": (["51,082", "1.5"], {"z": CHOICES}, (".", ",")),
     "points in another column": (THOUSANDS, {"z": POINTS}, (".", ",")),
     "commas in another column": (THOUSANDS, {"z": COMMAS}, (",", "")),
     "millions in another column": (THOUSANDS, {"z": ["1,234,567"]}, (".", ",")),
     "one digit": (["51,082", "63,1"], {}, (",", "")),
     "four digits before": (["51,082", "1463,120"], {}, (",", "")),
     "a zero before": (["51,082", "0,120"], {}, (",", "")),
-    "German thousands, many": (in_points([*THOUSANDS, "463"]), {}, (",", ".")),
+    "German thousands, many": (in_points([*THOUSANDS, *AMOUNTS]), {}, (",", ".")),
     "German thousands, and commas elsewhere": (in_points(THOUSANDS), {"z": COMMAS}, (",", ".")),
     "three digits behind points": (["170.125", "160.250"], {}, (".", "")),
     "apostrophes": (["12'500", "3"], {}, (".", "'")),
@@ -61,6 +72,13 @@ OPEN = {
     "large whole numbers": ([*THOUSANDS, "12345"], {}, ","),
     "points and commas elsewhere": ([*THOUSANDS], {"z": POINTS, "w": COMMAS}, ","),
     "few points, beside whole numbers": (["1.125", "2", "3.375"], {}, "."),
+    "both signs": (BOTH, {}, ","),
+    "a zero": ([*MEASURED, "0"], {}, "."),
+    "a code below zero": ([*MEASURED, "-9"], {}, "."),
+    "a code of three digits": ([*MEASURED, "999"], {}, "."),
+    "all codes of a survey": ([*MEASURED, "996", "997", "998", "999", *"0", "-1", "-2"], {}, "."),
+    "a zero beside commas": ([*(each.replace(".", ",") for each in MEASURED), "0"], {}, ","),
+    "choices in another column": ([*THOUSANDS], {"z": CHOICES}, ","),
 }
 
 
@@ -127,7 +145,7 @@ def test_whole_numbers_beside_two_signs_are_no_evidence():
     [
         (["12'500", "3"], ["12.5", "12,5", "1'000.25", "7"], [12.5, 12.5, 1000.25, 7.0]),
         (["12'500,5", "3"], ["12.5", "12,5", "1'000,25"], [12.5, 12.5, 1000.25]),
-        ([*THOUSANDS, "463"], ["25,322.75", "1,000", "12.5"], [25322.75, 1000.0, 12.5]),
+        ([*THOUSANDS, *AMOUNTS], ["25,322.75", "1,000", "12.5"], [25322.75, 1000.0, 12.5]),
         (["1.234,5", "2"], ["4.677", "1,5"], [4677.0, 1.5]),
     ],
 )
@@ -139,3 +157,42 @@ def test_private_numbers_are_read_by_what_public_ones_prove(public, private, num
 def test_a_column_without_thousands_says_nothing_of_their_sign():
     table = {"age": COMMAS, "area": ["1.234,5", "2"]}
     assert infer_schema(table, ["age", "area"]).decimal == (",", ".")
+
+
+def test_answers_of_several_choices_are_no_decimals():
+    schema = infer_schema({"x": CHOICES}, ["x"])
+    assert schema.columns[0].kind == "category"
+    assert schema.decimal == (".", "")
+    (told,) = remarks_on(schema, {"x": CHOICES})["x"]
+    assert "answers of several choices" in told
+    for halves in (["1", "1,5", "2", "2,5", "5"], ["1,2", "1,7"], ["3,1", "1", "3", "2,3", "2"]):
+        assert notation_of(halves) == (",", "")
+
+
+@pytest.mark.parametrize("inputs", [{"age": ["30,5", "40"]}, {"age": ["30", "40"]}])
+def test_a_further_column_shares_the_evidence_of_all(inputs):
+    table = {**inputs, "days": ["4.706", "956"], "area": ["1,5", "2"]}
+    schema = infer_schema(table, ["age"], beside=["days", "area"])
+    # Where the schema proves nothing, nothing but the column itself does.
+    found = infer_number(table, "days", schema=schema)
+    expected = (",", ".") if "," in inputs["age"][0] else (".", ".")
+    assert (found.decimal, found.thousands) == expected
+    both = infer_schema(table, ["days"], beside=["area"])
+    assert both.columns[0].thousands == "."
+
+
+@pytest.mark.parametrize("sign", ["", "."])
+def test_a_further_column_follows_what_is_declared(sign):
+    group = f', "groupChar": "{sign}"' if sign else ""
+    field = f'{{"name": "age", "type": "number", "decimalChar": ","{group}}}'
+    schema = schema_from_text(f'{{"fields": [{field}]}}')
+    found = infer_number({"age": ["30"], "days": ["4.706"]}, "days", schema=schema)
+    assert (found.decimal, found.thousands) == (",", ".")
+
+
+def test_a_further_column_may_contradict_the_inputs():
+    table = {"age": ["30,5", "40"], "days": ["4.5", "5"]}
+    schema = infer_schema(table, ["age"], beside=["days"])
+    check_one_notation(table, schema)
+    with pytest.raises(ValueError, match="'age' has decimal commas and 'days' decimal points"):
+        check_one_notation(table, schema, beside=["days"])

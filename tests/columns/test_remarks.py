@@ -97,6 +97,28 @@ def test_dates_in_several_forms_are_told():
     assert not any("forms" in one for one in said_of(["cook", "clerk"] * 20))
 
 
+def test_days_that_may_be_months_are_told():
+    firsts = [f"{month:02}/01/{year}" for year in (2023, 2024) for month in range(1, 13)]
+    (told,) = (one for one in said_of([*firsts, ""]) if "first" in one)
+    assert told.startswith("the day is taken to come first")
+    assert '"format": "%m/%d/%Y"' in told
+    timed = [f"{each} 10:30" for each in firsts]
+    assert any('"%m/%d/%Y %H:%M"' in one for one in said_of(timed))
+    for settled in (
+        [*firsts, "13/01/2024"],
+        [*firsts, "01/13/2024"],
+        ["01/01/2023", "02/02/2023"],
+        [each.replace("/", ".") for each in firsts],
+    ):
+        assert said_of(settled) == ()
+
+
+def test_cells_beside_dates_of_one_form_are_counted():
+    dates = [f"2026-01-{day:02}" for day in range(1, 21)] * 2
+    (told,) = said_of([*dates, *(f"{serial}" for serial in range(46023, 46028)), "46023"])
+    assert told == "6 of its 46 cells are no dates as 2026-01-31, and all are taken as text"
+
+
 def test_ids_that_repeat_are_told_to_be_persons_perhaps():
     names = [f"P{max(number - 9, 0):05d}" for number in range(COUNT)]
     told = " ".join(said_of(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,29 @@ def test_rows_that_lack_an_input_are_left_out_where_the_schema_says_so():
         look_at(FrameChunk("a", table.assign(day=[1.0, None, 3.0])), columns, DECLARED)
     with pytest.raises(ValueError, match=r"^a: .*missing"):
         look_at(FrameChunk("a", table.assign(who=["a", "b", " "])), columns, DECLARED)
+
+
+def test_notations_that_contradict_each_other_are_refused():
+    declared = replace(DECLARED, inputs=("age", "dose"))
+    table = pd.DataFrame({"day": ["1", "2"], "age": ["3,5", "4"], "dose": ["5.5", "6"]})
+    schema = Schema((Number("age", decimal=","), Number("dose")))
+    for settled in ({"private_numbers": False}, {"schema": schema}):
+        Columns.of(FrameChunk("a", table), declared, **settled)
+    with pytest.raises(ValueError, match="'age' has decimal commas and 'dose' decimal points"):
+        Columns.of(FrameChunk("a", table), declared)
+    with pytest.raises(ValueError, match="'age' has decimal commas and 'day' decimal points"):
+        Columns.of(FrameChunk("a", table.assign(day=["1.5", "2"])), DECLARED)
+
+
+def test_how_the_first_chunk_is_read_is_told():
+    table = pd.DataFrame({"day": ["01/02/2026", "02/02/2026"], "age": ["3,5", "4"]})
+    told = Columns.of(FrameChunk("a", table), DECLARED).remarks
+    assert [each.partition(":")[0] for each in told] == ["age", "pay", "day"]
+    assert told[1].startswith("pay: text in it is read with decimal commas")
+    assert told[2].startswith("day: the day is taken to come first")
+    schema = Schema((Number("age", decimal=","),))
+    (told_of_day,) = Columns.of(FrameChunk("a", table), DECLARED, schema=schema).remarks
+    assert told_of_day == told[2]
 
 
 def test_columns_come_back_from_their_texts():

@@ -240,6 +240,24 @@ def test_periods_of_times_with_a_zone_are_in_universal_time_and_that_is_told(
     assert "times in 'day' have a zone, and are turned into universal time" in only
 
 
+def test_how_columns_are_read_is_told_once(tmp_path):
+    """Text with commas and points was read by a guess, and a period's budget was spent on it."""
+    parts = [
+        each.assign(age=each["age"].map("{:.3f}9".format).str.replace(".", ","))
+        for each in months(1)
+    ]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = stream(parts, tmp_path / "s", horizon=1)
+        made.plan()
+        made.advance()
+    told = [str(each.message) for each in said if each.category is StreamWarning]
+    assert sum("age: read with decimal commas" in each for each in told) == 1
+    assert sum("pay: text in it is read with decimal commas" in each for each in told) == 1
+    (at,) = {each.filename for each in said if "read with" in str(each.message)}
+    assert at == __file__
+
+
 def test_repeated_rows_are_replaced_until_the_period_closes(tmp_path):
     corrected = month(0).iloc[[1, 4]].assign(age=[4.5, 0.5])
     after = month(0).iloc[[2]].assign(age=9.9)

@@ -150,7 +150,8 @@ def plan(
         raise ValueError("--person goes with --rows-of-person, and --sites-of-person with both")
     declared = declared_schema(schema) or Schema(tuple(map(Number, texts.names(inputs))))
     if exposure and exposure not in declared.names:
-        declared = replace(declared, columns=(*declared.columns, Number(exposure)))
+        decimal, thousands = declared.decimal
+        declared = declared.and_also(Number(exposure, decimal=decimal, thousands=thousands))
     made = Plan.of(
         _estimator(request),
         sites=texts.names(sites, example="north,south"),

@@ -107,17 +107,18 @@ class TableOptions:
         )
 
 
-def notice_remarks(source: SourceTable, *, others: Sequence[str] = ()) -> None:
-    """Say how the public columns of a table are read, where somebody should know it.
+def notice_remarks(
+    source: SourceTable, *, others: Sequence[str] = (), private_numbers: bool = True
+) -> None:
+    """Say how a table is read, where somebody should know it.
 
     Parameters
     ----------
-    source : SourceTable
-    others : sequence of str
-        Further private columns.
+    source, others, private_numbers
+        As for `remarks_of_reading`.
     """
     with suppress(ValueError, OSError):
-        for remark in remarks_of_reading(source, others=others):
+        for remark in remarks_of_reading(source, others=others, private_numbers=private_numbers):
             notice(remark)
 
 
@@ -313,7 +314,7 @@ class FitOptions:
         with suppress(ValueError, OSError):
             if hint := person_hint(order.source):
                 notice(hint)
-        notice_remarks(order.source)
+        notice_remarks(order.source, private_numbers=not order.classes)
         return order
 
     def request(self, epsilon: float) -> FitRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import explain, fails_plainly, say, warn
+from cloakgp.cli.console import explain, fails_plainly, notice, say, warn
 from cloakgp.cli.counting import Counting
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable
@@ -211,7 +212,13 @@ def _pay(
     from cloakgp.cli.plan import print_plan
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.choices import digest_file
-    from cloakgp.orders.visits import VisitOrder, inputs_of_visit, make_visit, plan_visit
+    from cloakgp.orders.visits import (
+        VisitOrder,
+        inputs_of_visit,
+        make_visit,
+        plan_visit,
+        remarks_of_visit,
+    )
     from cloakgp.privacy import compose
     from cloakgp.privacy.noise_choice import unused_delta
     from cloakgp.report.guarantee import stated
@@ -241,6 +248,10 @@ def _pay(
         origin=counting.origin,
     )
     order.validate()
+    with suppress(ValueError, OSError):
+        # What is wrong with a table is for whoever asks it.
+        for remark in remarks_of_visit(order):
+            notice(remark)
     if visit.plan:
         with reporting("opening the table") as reporter:
             found = plan_visit(order, reporter=reporter)

@@ -17,7 +17,9 @@ from cloakgp.columns.cells import Cells, cells_of
 from cloakgp.columns.dates import COMPACT, FORMS, Date
 from cloakgp.columns.identifiers import Identifier
 from cloakgp.columns.notation import (
+    PLAIN,
     Notation,
+    are_choices,
     choose,
     evidence_of,
     fitting,
@@ -67,7 +69,11 @@ KEY = re.compile(r"(?i)(^|[_. ])(id|uuid|guid|key)$")
 
 
 def infer_schema(
-    table: Any, names: Sequence[str], *, missing_values: Sequence[str] = tuple(sorted(EMPTY))
+    table: Any,
+    names: Sequence[str],
+    *,
+    missing_values: Sequence[str] = tuple(sorted(EMPTY)),
+    beside: Sequence[str] = (),
 ) -> Schema:
     """Return a schema of public columns.
 
@@ -80,6 +86,8 @@ def infer_schema(
     names : sequence of str
         Of the public columns: no other is looked at.
     missing_values : sequence of str
+    beside : sequence of str
+        Names of further public columns, whose numbers show how those of the table are written.
 
     Raises
     ------
@@ -92,12 +100,13 @@ def infer_schema(
     >>> [(column.name, column.kind, column.missing) for column in made.columns]
     [('age', 'number', 'impute'), ('job', 'category', 'refuse')]
     """
-    check_sources(table, names)
+    check_sources(table, [*names, *beside])
     codes = frozenset(missing_values)
     cells = {name: cells_of(table[name]) for name in names}
     several: list[Column] = [*_places(names, cells, codes=codes)]
     several += _vectors(names, cells, codes=codes)
-    elsewhere = _elsewhere(names, cells, codes=codes)
+    shown = {name: cells_of(table[name]) for name in beside} | cells
+    elsewhere = _elsewhere(list(shown), shown, codes=codes)
     columns: list[Column] = []
     for name in names:
         if any(name in column.sources for column in columns):
@@ -106,6 +115,40 @@ def infer_schema(
         made = known or _infer(name, cells[name], codes=codes, elsewhere=elsewhere[name])
         columns.append(made.with_gaps([cells[each] for each in made.sources], codes=codes))
     return Schema(columns=tuple(columns), missing_values=tuple(missing_values))
+
+
+def infer_number(table: Any, name: str, *, schema: Schema) -> Number:
+    """Return the number that a public column is beside those of a schema, in their notation.
+
+    Parameters
+    ----------
+    table : mapping of str to columns, or table of pandas, polars or Arrow
+    name : str
+    schema : Schema
+        Inferred or declared.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there.
+
+    Examples
+    --------
+    >>> table = {"age": ["30,5", "40"], "days": ["4.706", "956"]}
+    >>> found = infer_number(table, "days", schema=infer_schema(table, ["age"], beside=["days"]))
+    >>> found.decimal, found.thousands
+    (',', '.')
+    """
+    check_sources(table, [*schema.sources, name])
+    codes = frozenset(schema.missing_values)
+    said = {
+        column.name: column.decimal
+        for column in schema.used
+        if isinstance(column, Number) and (column.decimal, column.thousands) != PLAIN
+    }
+    others = {each: cells_of(table[each]) for each in schema.sources if each not in said}
+    signs = frozenset(said.values()).union(*_proven(list(others), others, codes=codes).values())
+    return _number(name, cells_of(table[name]), codes=codes, elsewhere=signs)[0]
 
 
 def _infer(
@@ -144,6 +187,8 @@ def _of_text(
     date = _date(name, levels)
     if date is not None and share < 1.0:
         return date.with_cycles([cells], codes=codes)
+    if are_choices(levels.tolist()):
+        return Category(name)
     if share == 1.0:
         unique = len(levels) == len(there) >= FEW_ROWS
         return Identifier(name) if unique and KEY.search(name) else number
@@ -183,7 +228,7 @@ def _written(name: str, notation: Notation) -> Number:
     return Number(name, decimal=decimal, thousands=thousands)
 
 
-def check_one_notation(table: Any, schema: Schema) -> None:
+def check_one_notation(table: Any, schema: Schema, *, beside: Sequence[str] = ()) -> None:
     """Refuse public columns of which some prove decimal commas and some decimal points.
 
     Nothing would tell how text of the private column is written.
@@ -193,6 +238,8 @@ def check_one_notation(table: Any, schema: Schema) -> None:
     table : mapping of str to columns, or table of pandas, polars or Arrow
     schema : Schema
         Inferred.
+    beside : sequence of str
+        As for `infer_schema`.
 
     Raises
     ------
@@ -206,7 +253,7 @@ def check_one_notation(table: Any, schema: Schema) -> None:
     ...
     ValueError: column 'age' has decimal commas and 'area' decimal points: nothing tells ...
     """
-    cells = {name: cells_of(table[name]) for name in schema.sources}
+    cells = {name: cells_of(table[name]) for name in (*schema.sources, *beside)}
     proven = _proven(list(cells), cells, codes=frozenset(schema.missing_values))
     commas, points = (
         [name for name, signs in proven.items() if sign in signs] for sign in (",", ".")
@@ -227,7 +274,7 @@ def _proven(
     for name in names:
         texts = texts_alone(cells[name], codes=codes)
         signs = evidence_of(texts).decimals
-        if signs:
+        if signs and not are_choices(texts):
             written = [_written(name, each) for each in fitting(texts)]
             shares = (_share(each, cells[name], codes=codes) for each in written)
             proven[name] = signs if max(shares) == 1.0 else frozenset()

@@ -2,9 +2,11 @@
 
 Of 1,234 nobody knows it. A sign is proven by a number that can be read in one way: 1,5 and 0,123
 have decimals after it, 1,234,567 and 1,234.5 have it between thousands. What is proven in one
-column of a table holds for those in which nothing is. Beside whole numbers below a thousand alone,
-groups of three digits are thousands: decimals of which every cell has three make no whole numbers
-without any. What is open then is not guessed, but for points, which are those of decimals.
+column of a table holds for those in which nothing is. Beside several whole numbers below a thousand
+alone, groups of three digits are thousands: decimals of which every cell has three make no whole
+numbers without any. One or two may be codes, such as 0 or 999 for what was not measured. What is
+open then is not guessed, but for points alone, which are those of decimals. Answers of several
+choices, such as 2,3, prove nothing.
 """
 
 from __future__ import annotations
@@ -40,9 +42,16 @@ MARKED = re.compile(
     r"|[0-9]*)(?P<mark>[.,])(?P<rest>[0-9]*)(?P<power>[eE][+-]?[0-9]+)?"
 )
 BELOW_THOUSAND, WHOLE = re.compile(r"[+-]?[0-9]{1,3}"), re.compile(r"[+-]?[0-9]+")
+# Codes for what is missing are mostly 0 or less.
+AMOUNT = re.compile(r"\+?[1-9][0-9]{0,2}")
+CHOICES = re.compile(r"[1-9](,[1-9])*")
 # So many different numbers have three digits behind a sign, and none fewer, if they are thousands;
 # decimals of three digits, of which final zeros are left out, would do so one time in eight.
 FEW = 20
+# So many different whole numbers are no codes: of these a column has four at most, 996 to 999.
+FEW_AMOUNTS = 5
+# Of answers, for them to have several choices each: half steps have one, 1,5 and 2,5 and 3,5.
+FEW_SECOND = 2
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Evidence:
     thousands : bool
         Whether all of those are thousands, by the whole numbers beside them.
     enough : bool
-        Whether there are enough of them to tell.
+        Whether there are enough of both to tell.
     """
 
     decimals: frozenset[Decimal]
@@ -85,11 +94,13 @@ def evidence_of(texts: Iterable[str]) -> Evidence:
     decimals: set[Decimal] = set()
     opened: list[Decimal] = []
     small = large = False
+    amounts = 0
     for text in texts:
         found = MARKED.fullmatch(text)
         if found is None:
             below = BELOW_THOUSAND.fullmatch(text) is not None
             small = small or below
+            amounts += AMOUNT.fullmatch(text) is not None
             large = large or (not below and WHOLE.fullmatch(text) is not None)
             continue
         proven, undecided = _meaning(found)
@@ -99,7 +110,32 @@ def evidence_of(texts: Iterable[str]) -> Evidence:
         decimals=frozenset(decimals),
         open=frozenset(opened),
         thousands=small and not large,
-        enough=len(opened) >= FEW,
+        enough=len(opened) >= FEW and amounts >= FEW_AMOUNTS,
+    )
+
+
+def are_choices(texts: Collection[str]) -> bool:
+    """Return whether different texts are answers of several choices, which look like decimals.
+
+    Choices stand in their order, each is the only one of some answer, and more than one is second.
+
+    Parameters
+    ----------
+    texts : collection of str
+
+    Examples
+    --------
+    >>> are_choices(["1", "2", "3", "1,2", "2,3"]), are_choices(["1", "1,5", "2", "2,5", "5"])
+    (True, False)
+    """
+    if not all(map(CHOICES.fullmatch, texts)):
+        return False
+    answers = [text.split(",") for text in texts]
+    several = [answer for answer in answers if len(answer) > 1]
+    alone = {answer[0] for answer in answers if len(answer) == 1}
+    return (
+        all(sorted(set(answer)) == answer and alone.issuperset(answer) for answer in several)
+        and len({answer[1] for answer in several}) >= FEW_SECOND
     )
 
 
@@ -168,7 +204,7 @@ def choose(
         # Whatever stands before decimals, there are none.
         return next((each for each in notations if each[0] == "."), notations[0])
     if len(evidence.open) > 1:
-        return notations[0]
+        return (SIGNS[0], SIGNS[0])
     (sign,) = evidence.open
     if evidence.thousands and evidence.enough and not elsewhere:
         return next((each for each in notations if each[1] == sign), notations[0])

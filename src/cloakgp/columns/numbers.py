@@ -56,6 +56,15 @@ class Number(Column):
         return self.decimal == self.thousands
 
     @property
+    def either(self) -> str:
+        """What a schema may say of a sign that stands for both."""
+        sign, other = self.decimal, "." if self.decimal == "," else ","
+        return (
+            f'"decimalChar": "{sign}" (and "groupChar": "{other}", if thousands have that), or '
+            f'"decimalChar": "{other}" and "groupChar": "{sign}"'
+        )
+
+    @property
     def filling(self) -> tuple[float, ...]:
         """The median of the public column."""
         return (self.fill,)
@@ -102,11 +111,9 @@ class Number(Column):
         """Refuse a notation in which numbers are not unique."""
         super().validate()
         if self.undecided:
-            sign, other = self.decimal, "." if self.decimal == "," else ","
             raise ValueError(
-                f"column {self.name!r}: nothing tells whether 1{sign}234 is a little more than one "
-                f'or more than a thousand. Say it in a schema: "decimalChar": "{sign}" without a '
-                f'"groupChar", or "decimalChar": "{other}" and "groupChar": "{sign}"'
+                f"column {self.name!r}: nothing tells whether 1{self.decimal}234 is a little more "
+                f"than one or more than a thousand. Say it in a schema: {self.either}"
             )
 
     def to_field(self) -> Field:

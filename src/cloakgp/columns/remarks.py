@@ -17,9 +17,9 @@ import numpy as np
 from cloakgp.columns.base import Column
 from cloakgp.columns.categories import Category
 from cloakgp.columns.cells import ISO, Cells, cells_of
-from cloakgp.columns.dates import FORMS
+from cloakgp.columns.dates import FORMS, Date
 from cloakgp.columns.identifiers import Identifier, may_name_persons
-from cloakgp.columns.notation import evidence_of, texts_alone
+from cloakgp.columns.notation import are_choices, evidence_of, texts_alone
 from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.formatting import percent
@@ -175,23 +175,52 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     for form in FORMS:
         found = np.isfinite(sample.times(form)[0]) & left
         if found.any():
-            forms.append("2026-01-31" if form == ISO else form)
+            forms.append(form)
             left &= ~found
     if left.mean() > 1 - MANY or not forms:
         return ()
-    return (f"dates are written in several forms ({', '.join(forms)}), and all are taken as text",)
+    written = ["2026-01-31" if form == ISO else form for form in forms]
+    if len(forms) > 1:
+        several = ", ".join(written)
+        return (f"dates are written in several forms ({several}), and all are taken as text",)
+    days = cells_of(np.array(levels, dtype=object)).times(forms[0])[0]
+    others = sum(
+        counted[text] for text, day in zip(levels, days.tolist(), strict=True) if not isfinite(day)
+    )
+    return (
+        f"{others:,} of its {rows:,} cells are no dates as {written[0]}, and all are taken as text",
+    )
 
 
-def _on_notation(column: Number, cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
+def on_notation(column: Column, cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
+    """Say how numbers and dates are read where they could be read in another way, too.
+
+    Parameters
+    ----------
+    column : Column
+    cells : Cells
+        Public.
+    codes : set of str
+        Text that means that a cell is missing.
+
+    Examples
+    --------
+    >>> on_notation(Number("age", decimal=","), cells_of(["1,5"]), codes=frozenset())
+    ('read with decimal commas: 1,5 is one and a half',)
+    """
+    if isinstance(column, Date):
+        return _on_order(column, cells)
+    return _on_signs(column, cells, codes=codes) if isinstance(column, Number) else ()
+
+
+def _on_signs(column: Number, cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     """Say how numbers are read that are not written with a point, or that may be thousands."""
     if cells.typed != "text":
         return ()
-    sign, other = (column.decimal, "." if column.decimal == "," else ",")
     if column.undecided:
         return (
-            f"nothing tells whether 1{sign}234 is a little more than one or more than a thousand, "
-            f'and it is refused: write "decimalChar": "{sign}" without a "groupChar", or '
-            f'"decimalChar": "{other}" and "groupChar": "{sign}"',
+            f"nothing tells whether 1{column.decimal}234 is a little more than one or more than a "
+            f"thousand, and it is refused: write {column.either}",
         )
     if (column.decimal, column.thousands) == (".", ""):
         evidence = evidence_of(texts_alone(cells, codes=codes))
@@ -201,14 +230,45 @@ def _on_notation(column: Number, cells: Cells, *, codes: frozenset[str]) -> tupl
             "read with decimal points, though 1.234 may be more than a thousand: if it is, declare "
             '"decimalChar": "," and "groupChar": "."',
         )
-    thousands = f", and {column.thousands!r} between thousands" if column.thousands else ""
-    signs = "commas" if column.decimal == "," else "points"
-    return (f"read with decimal {signs}{thousands}: 1{column.decimal}5 is one and a half",)
+    return (f"read {written_with(column.decimal, column.thousands)}",)
+
+
+def written_with(decimal: str, thousands: str) -> str:
+    """Return how numbers are written, with an example.
+
+    Parameters
+    ----------
+    decimal, thousands : str
+
+    Examples
+    --------
+    >>> written_with(",", ".")
+    "with decimal commas, and '.' between thousands: 1,5 is one and a half"
+    """
+    between = f", and {thousands!r} between thousands" if thousands else ""
+    signs = "commas" if decimal == "," else "points"
+    return f"with decimal {signs}{between}: 1{decimal}5 is one and a half"
+
+
+def _on_order(column: Date, cells: Cells) -> tuple[str, ...]:
+    """Say that days are taken to come before months where the other order fits all cells, too."""
+    other = column.form.replace("%d", "%_").replace("%m", "%d").replace("%_", "%m")
+    if cells.typed != "text" or other == column.form or other not in FORMS:
+        return ()
+    days, swapped = cells.times(column.form)[0], cells.times(other)[0]
+    there = np.isfinite(days)
+    if not np.isfinite(swapped[there]).all() or (swapped == days)[there].all():
+        return ()
+    first, second = ("day", "month") if other.startswith("%m") else ("month", "day")
+    return (
+        f"the {first} is taken to come first, though all of it can be read with the {second} "
+        f'first: if that is meant, declare "format": "{other}"',
+    )
 
 
 def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> tuple[str, ...]:
     if isinstance(column, Number) and column.undecided:
-        return _on_notation(column, cells[0], codes=codes)
+        return on_notation(column, cells[0], codes=codes)
     found = column.read(cells, codes=codes)
     rows, told = len(found.values), []
     if not rows:
@@ -229,10 +289,14 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
         told.append("the same in every row: nothing can be predicted from it")
     if isinstance(column, Category):
         told += _on_text(cells[0], codes=codes)
+        if are_choices(texts_alone(cells[0], codes=codes)):
+            told.append(
+                "taken for answers of several choices, such as 1,2, and no numbers with decimal "
+                'commas: if they are numbers, declare these, with "decimalChar": ","'
+            )
         if not column.levels:
             told.append("it has no levels")
-    if isinstance(column, Number):
-        told += _on_notation(column, cells[0], codes=codes)
+    told += on_notation(column, cells[0], codes=codes)
     if may_name_persons(column.name) and (often := repeats(cells[0], codes=codes)):
         told.append(f"{often}: {WHOSE}")
     whole = isinstance(column, Number) and bool((there % 1 == 0).all())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.base import EMPTY_CELL, Coded, Column
 from cloakgp.columns.cells import Cells, cells_of
+from cloakgp.columns.notation import PLAIN, Notation
 from cloakgp.columns.problems import BELOW_HEADER, InvalidCells, check_problems
 from cloakgp.privacy.entries import EMPTY
 from cloakgp.utils.arrays import Array, check_writable, column_names
@@ -154,16 +155,16 @@ class Schema:
         return self.names == self.sources
 
     @property
-    def decimal(self) -> tuple[str, str]:
+    def decimal(self) -> Notation:
         """Signs of decimals and of thousands in which public numbers are written.
 
         A column without thousands says nothing of their sign.
         """
-        signs = [
+        signs: list[Notation] = [
             (getattr(column, "decimal", "."), getattr(column, "thousands", ""))
             for column in self.columns
         ]
-        decimal = next((each[0] for each in signs if each != (".", "")), ".")
+        decimal = next((each[0] for each in signs if each != PLAIN), PLAIN[0])
         return decimal, next((each[1] for each in signs if each[0] == decimal and each[1]), "")
 
     @cached_property
@@ -330,6 +331,10 @@ class Schema:
             "declare its kind in a schema, which cloakgp schema writes, or write all of its cells "
             "in one way, a duration as a number"
         )
+
+    def and_also(self, column: Column | None) -> Schema:
+        """Return the schema with one more column, if there is one, after all others."""
+        return self if column is None else replace(self, columns=(*self.columns, column))
 
     def without(self, name: str) -> Schema:
         """Return the schema without the column of a name, if it has that."""

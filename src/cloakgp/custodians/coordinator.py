@@ -165,6 +165,8 @@ class Coordinator:
         if self.plan.exposure_name:
             told["exposure"] = self.plan.exposure_name
         release = estimator.fit_rows(rows, **told).release_
+        if isinstance(release, Release):
+            release = replace(release, exposure=self.plan.read_exposure())
         custodians = Custodians(
             sites=len(members),
             colluding=self.plan.colluding,

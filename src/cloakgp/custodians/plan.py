@@ -17,7 +17,8 @@ from typing import Any, Literal, Self
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.columns import Schema
+from cloakgp.columns import Number, Schema
+from cloakgp.columns.reading import declared_exposure
 from cloakgp.columns.table_schema import schema_from_text, schema_to_text
 from cloakgp.custodians.errors import CustodiansError
 from cloakgp.data.entries import RowReading
@@ -388,6 +389,11 @@ class Plan:
         return ESTIMATORS[self.outputs](
             **{name: _from_json(name, value) for name, value in self.settings.items()}
         )
+
+    def read_exposure(self) -> Number | None:
+        """Return what the column of exposures is; None without one, and without a schema."""
+        schema = self.read_schema()
+        return None if schema is None else declared_exposure(schema, self.exposure_name)
 
     def read_schema(self) -> Schema | None:
         """Return the schema of raw public columns; None where all are numbers already."""

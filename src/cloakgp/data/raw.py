@@ -8,7 +8,7 @@ row is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.cells import Cells, Typed, is_gap, write_cell
 from cloakgp.columns.notation import ALWAYS_THOUSANDS
-from cloakgp.columns.numbers import read_number
+from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.data.cells import as_numbers, as_texts
 from cloakgp.data.mixed import is_mixed, kinds_of, objects_of, texts_of
@@ -276,6 +276,8 @@ class RawRows:
     fixed : bool
         Whether which rows there are is settled by public columns, so that messages advise no one
         to leave rows out.
+    exposure : Number or None
+        The further public column that says in how much each row was counted, if there is one.
     """
 
     schema: Schema
@@ -284,10 +286,16 @@ class RawRows:
     decimal: str = "."
     thousands: str = ""
     fixed: bool = False
+    exposure: Number | None = None
 
     @classmethod
     def by_schema(
-        cls, schema: Schema, *, missing_output: str = REFUSE, classes: tuple[str, ...] = ()
+        cls,
+        schema: Schema,
+        *,
+        missing_output: str = REFUSE,
+        classes: tuple[str, ...] = (),
+        exposure: Number | None = None,
     ) -> Self:
         """Return rows whose private numbers are written as their public ones are.
 
@@ -296,9 +304,15 @@ class RawRows:
         schema : Schema
         missing_output : str
         classes : tuple of str
+        exposure : Number, optional
         """
-        decimal, thousands = schema.decimal
-        return cls(schema, missing_output, classes, decimal, thousands)
+        decimal, thousands = schema.and_also(exposure).decimal
+        return cls(schema, missing_output, classes, decimal, thousands, exposure=exposure)
+
+    @property
+    def with_exposure(self) -> Self:
+        """The same rows, with the exposure as the last of their inputs if there is one."""
+        return replace(self, schema=self.schema.and_also(self.exposure))
 
     @property
     def drops(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -407,7 +407,6 @@ def read_people(
     raw: RawRows,
     output: str,
     groups: str | None = None,
-    exposure: str | None = None,
     more: Sequence[str] = (),
     more_outputs: Sequence[str] = (),
     table_format: TableFormat | None = None,
@@ -421,14 +420,12 @@ def read_people(
     ----------
     path : str or Path
     raw : RawRows
-        What the public columns are, which classes there are if the private one holds classes, and
-        what is done about missing private cells.
+        What the public columns are, that of exposures among them if there is one, which classes
+        there are if the private one holds classes, and what is done about missing private cells.
     output : str
         Name of the private column.
     groups : str, optional
         Name of the public column that says whose row it is.
-    exposure : str, optional
-        Name of the public column of numbers that says in how much each row was counted.
     more : sequence of str
         Names of further public columns, which are no inputs.
     more_outputs : sequence of str
@@ -443,9 +440,10 @@ def read_people(
     """
     if more_outputs and raw.missing_output == DROP:
         raise ValueError("rows are left out (missing_output) for one private column, not several")
-    names = checked_names([*raw.schema.sources, *more], output=output)
-    others = [each for each in (groups, exposure) if each is not None]
-    wanted = [*names, *others, *more_outputs, output]
+    exposure = raw.exposure
+    counted = [] if exposure is None else [exposure.name]
+    names = checked_names([*raw.schema.sources, *more, *counted], output=output)
+    wanted = [*names, *([] if groups is None else [groups]), *more_outputs, output]
     table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
     kept = None
     for place in range(len(wanted) - len(more_outputs) - 1, len(wanted)):
@@ -460,9 +458,11 @@ def read_people(
         name: _private_output(table, name, classes=raw.classes, fixed=raw.fixed)
         for name in (output, *more_outputs)
     }
-    exposures = None if exposure is None else _public_columns(table, [exposure])[:, 0]
+    columns, exposures = RawTable.of(table, names), None
+    if exposure is not None:
+        exposures = replace(raw.schema, columns=(exposure,)).encode(columns).X[:, 0]
     return People(
-        columns=RawTable.of(table, names),
+        columns=RawTable({name: columns[name] for name in names if name not in counted}),
         private=private[output],
         groups=people,
         exposure=exposures,

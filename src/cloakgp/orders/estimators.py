@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from cloakgp.columns import Schema
-from cloakgp.columns.numbers import Number
 from cloakgp.data import FileRows
 from cloakgp.data.raw import RawRows, RawTable
 from cloakgp.data.tables import (
@@ -73,7 +72,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
         how.announce()
         exposure = order.source.exposure
         if exposure:
-            rows = rows_of(order.source, _with_number(raw, exposure)).report_to(reporter.rows)
+            rows = rows_of(order.source, raw.with_exposure).report_to(reporter.rows)
         model.fit_rows(
             rows,
             query,
@@ -95,7 +94,9 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
             **({} if people.exposure is None else {"exposure": people.exposure}),
         )
     made = with_left_out(
-        model.release_, without_output=rows.without_output, without_inputs=rows.without_inputs
+        replace(model.release_, exposure=raw.exposure),
+        without_output=rows.without_output,
+        without_inputs=rows.without_inputs,
     )
     return order.origin.kept_in(made)
 
@@ -276,12 +277,6 @@ def public_columns(source: SourceTable, raw: RawRows) -> tuple[RawTable, PersonI
     )
 
 
-def _with_number(raw: RawRows, name: str) -> RawRows:
-    """Return raw rows with one more public column, of numbers none of which may be missing."""
-    columns = (*raw.schema.columns, Number(name=name))
-    return replace(raw, schema=replace(raw.schema, columns=columns))
-
-
 def rows_of(source: SourceTable, raw: RawRows) -> FileRows:
     """Return the rows of a table, to be read in passes."""
     return FileRows(
@@ -300,6 +295,5 @@ def people_of(source: SourceTable, raw: RawRows) -> People:
         raw=raw,
         output=source.output,
         groups=source.person or None,
-        exposure=source.exposure or None,
         table_format=source.table_format,
     )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
     from cloakgp.columns import Schema
+    from cloakgp.columns.numbers import Number
+    from cloakgp.columns.reading import PublicColumns
     from cloakgp.data.formats import TableFormat
     from cloakgp.data.raw import RawRows, RawTable
     from cloakgp.utils.arrays import Array
@@ -118,13 +120,12 @@ class SourceTable:
         others : sequence of str
             Further private columns.
         """
-        from cloakgp.columns import infer_schema
-        from cloakgp.columns.inference import check_one_notation
+        from cloakgp.columns.reading import declared_exposure
         from cloakgp.data.raw import RawRows, check_missing_output
         from cloakgp.data.schema import checked_names
-        from cloakgp.data.tables import read_public
 
         declared = self.declared
+        exposure = None if declared is None else declared_exposure(declared, self.exposure)
         if declared is not None and self.inputs:
             declared = declared.select(list(self.inputs))
         elif declared is not None and self.person:
@@ -140,56 +141,88 @@ class SourceTable:
             )
         for output in (self.output, *others):
             checked_names(names, output=output)
-        if self.exposure in (*names, self.output, *others):
-            raise ValueError(f"--exposure {self.exposure} is no input, and no output")
         if self.person in (*names, self.output, *others):
             raise ValueError(f"--person {self.person} says whose rows they are, and no more")
-        public = read_public(
-            self.path, names=names, most=INFERENCE_ROWS, table_format=self.table_format
+        public = self.read_public(
+            names, declared=declared, exposure=exposure or self.exposure, others=others
         )
-        schema = infer_schema(public, names) if declared is None else declared.complete(public)
         if self.chosen:
-            schema.check_used(self.inputs)
-        schema.validate()
-        if declared is None and not classes:
-            check_one_notation(public, schema)
+            public.schema.check_used(self.inputs)
+        public.validate(private_numbers=not classes)
         check_missing_output(self.missing_output, classes=classes)
-        return RawRows.by_schema(schema, missing_output=self.missing_output, classes=tuple(classes))
+        return RawRows.by_schema(
+            public.schema,
+            missing_output=self.missing_output,
+            classes=tuple(classes),
+            exposure=public.exposure,
+        )
+
+    def read_public(
+        self,
+        names: Sequence[str],
+        *,
+        declared: Schema | None = None,
+        exposure: Number | str = "",
+        others: Sequence[str] = (),
+    ) -> PublicColumns:
+        """Return public columns of the table, as they are declared or inferred.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the inputs.
+        declared, exposure
+            As for `cloakgp.columns.reading.PublicColumns.of`.
+        others : sequence of str
+            Further private columns.
+
+        Raises
+        ------
+        ValueError
+            If exposures are to be read from an input, or from a private column.
+        """
+        if self.exposure in (*names, self.output, *others):
+            raise ValueError(f"--exposure {self.exposure} is no input, and no output")
+        from cloakgp.columns.reading import PublicColumns
+        from cloakgp.data.tables import read_public
+
+        further = [self.exposure] if self.exposure else []
+        table = read_public(
+            self.path,
+            names=[*names, *further],
+            most=INFERENCE_ROWS,
+            table_format=self.table_format,
+        )
+        return PublicColumns.of(table, names, declared=declared, exposure=exposure)
 
 
-def remarks_of_reading(source: SourceTable, *, others: Sequence[str] = ()) -> list[str]:
-    """Return what should be known of how public columns are read, where no schema declares it.
+def remarks_of_reading(
+    source: SourceTable, *, others: Sequence[str] = (), private_numbers: bool = True
+) -> list[str]:
+    """Return what should be known of how a table is read, where no schema declares it.
 
     Parameters
     ----------
     source : SourceTable
     others : sequence of str
         Further private columns.
+    private_numbers : bool
+        Whether the private columns are of numbers. No private cell is looked at.
 
     Raises
     ------
     FileNotFoundError, ValueError
         If the table cannot be read.
     """
-    if source.declared is not None:
+    if source.declared is not None or not source.inputs:
         return []
-    from cloakgp.columns import infer_schema
-    from cloakgp.columns.remarks import WHOSE, remarks_on
     from cloakgp.data.schema import checked_names
-    from cloakgp.data.tables import read_public
 
-    for output in (source.output, *others):
+    private = (source.output, *others)
+    for output in private:
         checked_names(source.inputs, output=output)
-    public = read_public(
-        source.path, names=source.inputs, most=INFERENCE_ROWS, table_format=source.table_format
-    )
-    told = remarks_on(infer_schema(public, source.inputs), public)
-    return [
-        f"{name}: {remark}"
-        for name, remarks in told.items()
-        for remark in remarks
-        if not remark.endswith(WHOSE)
-    ]
+    public = source.read_public(source.inputs, exposure=source.exposure, others=others)
+    return public.remarks(private=private if private_numbers else ())
 
 
 def person_hint(source: SourceTable) -> str:

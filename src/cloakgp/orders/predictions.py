@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.columns.schema import UnseenLevels
+from cloakgp.columns.numbers import Number
+from cloakgp.columns.problems import BELOW_HEADER
+from cloakgp.columns.schema import Schema, UnseenLevels
 from cloakgp.data.cells import as_numbers, check_cells
 from cloakgp.data.copying import CopiedColumns, PublicTable, TableChunk
 from cloakgp.data.formats import TableFormat, format_of
@@ -171,8 +174,14 @@ class TablePredictions:
                     self._note_outside(points.X)
                     asked = self._asked
                     if self._exposure:
-                        exposures = _numbers(chunk, self._exposure)[points.known]
-                        asked = asked | {"exposure": exposures}
+                        exposures = exposures_of(
+                            self._release,
+                            chunk.cells,
+                            self._exposure,
+                            first_row=chunk.first_row,
+                            place=chunk.place,
+                        )
+                        asked = asked | {"exposure": exposures[points.known]}
                     frame = self._release.predict_frame(points.X, **asked)
                     self._note_names(frame)
                     for name, text in self._names.items():
@@ -280,6 +289,41 @@ def _numbers(chunk: TableChunk, name: str) -> Array:
     missing, values = as_numbers(chunk.table.column(name))
     check_cells(name, missing, values, first_row=chunk.first_row, place=chunk.place)
     return values
+
+
+def exposures_of(
+    release: Predicting,
+    table: Any,
+    name: str,
+    *,
+    first_row: int = 0,
+    place: str = "",
+    row: str = BELOW_HEADER,
+) -> Array:
+    """Return exposures of new counts, in the notation in which those of the release were read.
+
+    Parameters
+    ----------
+    release : OneOutputRelease or MultiOutputRelease
+    table : mapping of str to columns, or table of pandas, polars or Arrow
+    name : str
+        Of the column that has them.
+    first_row, place, row
+        As for `cloakgp.columns.Schema.encode`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or a cell is no number.
+    """
+    known = release.exposure if isinstance(release, Release) else None
+    schema = Schema(()) if release.schema is None else release.schema
+    if known is None:
+        # It was not read from a table, and others are read as their inputs are.
+        decimal, thousands = schema.decimal
+        known = Number(name, decimal=decimal, thousands=thousands)
+    read = replace(schema, columns=(replace(known, name=name),))
+    return read.encode(table, first_row=first_row, place=place, row=row).X[:, 0]
 
 
 def spreads(frame: pd.DataFrame) -> list[Array]:

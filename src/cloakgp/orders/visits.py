@@ -8,7 +8,7 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloakgp.orders.options import INFERENCE_ROWS, SourceTable
+from cloakgp.orders.options import SourceTable
 from cloakgp.orders.origin import Origin, with_left_out
 from cloakgp.orders.public_inputs import Read, inputs_named
 from cloakgp.utils.names import AUTO, DEFAULT_GAP, BandChoice, NoiseChoice
@@ -16,6 +16,8 @@ from cloakgp.utils.names import AUTO, DEFAULT_GAP, BandChoice, NoiseChoice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from cloakgp.columns.numbers import Number
+    from cloakgp.columns.reading import PublicColumns
     from cloakgp.data.raw import RawRows
     from cloakgp.fitting.visit_plan import VisitPlan
     from cloakgp.orders.progress import Reporter
@@ -273,26 +275,57 @@ def _ask_new_rows(order: VisitOrder, reporter: Reporter) -> Release:
 
 def _raw_rows(order: VisitOrder) -> RawRows:
     """Return the reading of the table by the release's schema."""
-    from cloakgp.columns import infer_schema
     from cloakgp.data.raw import RawRows
-    from cloakgp.data.tables import read_public
-    from cloakgp.report.columns import input_names
 
-    known, source = order.known, order.source
-    schema = known.schema
-    if schema is None:
-        names = input_names(known)
-        schema = infer_schema(
-            read_public(
-                source.path, names=names, most=INFERENCE_ROWS, table_format=source.table_format
-            ),
-            names,
-        )
-        if not schema.plain:
+    known, source, classes = order.known, order.source, class_names_of(order.known)
+    public = _public_columns(order)
+    if public is not None:
+        public.validate(private_numbers=not classes)
+        if known.schema is None and not public.schema.plain:
             raise ValueError("the release was made of numbers alone, and the table holds others")
+    schema = known.schema if public is None else public.schema
+    exposure = _known_exposure(order) if public is None else public.exposure
+    assert schema is not None
     return RawRows.by_schema(
-        schema, missing_output=source.missing_output, classes=class_names_of(known)
+        schema, missing_output=source.missing_output, classes=classes, exposure=exposure
     )
+
+
+def _public_columns(order: VisitOrder) -> PublicColumns | None:
+    """Return how public columns are read that the release says nothing of; None if it says all."""
+    from cloakgp.report.columns import public_columns
+
+    known, source, exposure = order.known, order.source, _known_exposure(order)
+    if known.schema is not None and (exposure is not None or not source.exposure):
+        return None
+    return source.read_public(
+        public_columns(known), declared=known.schema, exposure=exposure or source.exposure
+    )
+
+
+def _known_exposure(order: VisitOrder) -> Number | None:
+    """Return what the column of exposures is, if there is one and the release says it."""
+    name, known = order.source.exposure, order.known.exposure
+    return None if known is None or not name else replace(known, name=name)
+
+
+def remarks_of_visit(order: VisitOrder) -> list[str]:
+    """Return what should be known of how a visit's table is read, where the release does not say.
+
+    Parameters
+    ----------
+    order : VisitOrder
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If the table cannot be read.
+    """
+    public = _public_columns(order)
+    if public is None:
+        return []
+    numbers = not class_names_of(order.known)
+    return public.remarks(private=[order.source.output] if numbers else ())
 
 
 def class_names_of(known: Release) -> tuple[str, ...]:

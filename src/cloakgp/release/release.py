@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.columns.numbers import Number
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.integral import IntegralRBF
@@ -108,6 +109,8 @@ class Release(Predictions):
     schema : Schema or None
         What the raw public columns are, if inputs are encoded from them: `predict` and its like
         then take raw columns.
+    exposure : Number or None
+        What the raw column of exposures was, of counts that were read from a table with one.
     provenance : Provenance or None
         When and with what it was made.
     transform : OutputTransform or None
@@ -162,6 +165,7 @@ class Release(Predictions):
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     schema: Schema | None = None
+    exposure: Number | None = None
     provenance: Provenance | None = None
     transform: OutputTransform | None = None
     visits: int = 1

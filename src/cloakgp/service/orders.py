@@ -55,13 +55,13 @@ def order_of(
         # Other columns of the file were not declared to be public.
         raise InvalidError(f"exposure must be one of {', '.join(public)}")
     try:
-        if choices.inputs:
-            schema = schema.select(choices.inputs)
-        schema = schema.without(choices.exposure)
+        inputs = schema.select(choices.inputs) if choices.inputs else schema
+        inputs = inputs.without(choices.exposure)
         order = Order(
             source=SourceTable(
                 path=Path(table.path),
                 output=table.output,
+                inputs=[each.name for each in inputs.used],
                 schema=schema,
                 person=table.person,
                 exposure=choices.exposure,
@@ -73,7 +73,7 @@ def order_of(
             origin=origin or Origin(),
         )
         order.validate()
-        schema.validate()
+        inputs.validate()
     except ValueError as error:
         raise InvalidError(without_path(error, table)) from None
     return order

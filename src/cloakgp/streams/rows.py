@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns import Date, Number, Schema, infer_schema, schema_from_text, schema_to_text
 from cloakgp.columns.problems import BELOW_HEADER, FROM_ZERO
+from cloakgp.columns.reading import PublicColumns
 from cloakgp.data.schema import checked_names
 from cloakgp.privacy.person_ids import one_kind
 from cloakgp.streams.declaration import Declaration
@@ -40,13 +41,24 @@ class Columns:
         Of the inputs of the model; with the time as the last of them, if it is one.
     times : Schema
         Of the time alone.
+    remarks : tuple of str
+        On cells of the first chunk that could be read in another way, too; none where they were
+        kept as texts.
     """
 
     inputs: Schema
     times: Schema
+    remarks: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of(cls, chunk: Chunk, declaration: Declaration, *, schema: Schema | None = None) -> Columns:
+    def of(
+        cls,
+        chunk: Chunk,
+        declaration: Declaration,
+        *,
+        schema: Schema | None = None,
+        private_numbers: bool = True,
+    ) -> Columns:
         """Return the columns by the first chunk, where they are not declared.
 
         Parameters
@@ -55,25 +67,34 @@ class Columns:
         declaration : Declaration
         schema : Schema, optional
             From `declared_inputs`.
+        private_numbers : bool
+            Whether the private column is one of numbers, which is read as public ones are.
 
         Raises
         ------
         ValueError
-            If a column is missing, there is no input, or the time is no number and no date.
+            If a column is missing, there is no input, the time is no number and no date, or nothing
+            tells how numbers are written.
         """
         time = declaration.time
         names = list(declaration.inputs)
         if schema is None and not names:
             raise ValueError("name the public columns that predict: inputs, or a schema")
         sources = names if schema is None else schema.sources
-        public = chunk.read(list(dict.fromkeys([*sources, time]))).frame
-        times = _times(public, time)
-        schema = infer_schema(public, names) if schema is None else schema.complete(public)
+        frame = chunk.read(list(dict.fromkeys([*sources, time]))).frame
+        times = _times(frame, time, beside=sources)
+        public = PublicColumns.of(frame, names, declared=schema, beside=[time])
+        schema = public.schema
         if declaration.forgetting is not None:
             schema = replace(schema, columns=(*schema.columns, *times.columns))
         schema.check_used(names)
         schema.validate()
-        return cls(inputs=schema, times=times)
+        times.validate()
+        public.validate(private_numbers=private_numbers)
+        remarks = public.on_notation(private=[declaration.output] if private_numbers else ())
+        if time not in sources:
+            remarks += PublicColumns(frame, times).on_notation()
+        return cls(inputs=schema, times=times, remarks=tuple(remarks))
 
     @classmethod
     def from_texts(cls, inputs: str, times: str) -> Columns:
@@ -402,8 +423,8 @@ def _zoned(times: pd.Series[Any]) -> bool:
     )
 
 
-def _times(frame: pd.DataFrame, name: str) -> Schema:
-    made = infer_schema(frame, [name])
+def _times(frame: pd.DataFrame, name: str, *, beside: Sequence[str]) -> Schema:
+    made = infer_schema(frame, [name], beside=beside)
     (column,) = made.columns
     if isinstance(column, Date):
         column = replace(column, linear=True, cycles=(), missing="refuse")

@@ -274,6 +274,7 @@ class Stream:
         # Names of chunks that were compared with what was read of them before.
         self._compared = set[str]()
         self._told_of_zones = False
+        self._told_of_reading = False
         self._statement = statement or Statement()
         known = self._begun()
         if known is not None:
@@ -423,7 +424,8 @@ class Stream:
             if columns is None:
                 if not has_rows(chunk, self.declaration):
                     continue
-                columns = Columns.of(chunk, self.declaration, schema=self._schema)
+                columns = self._columns_of(chunk)
+                self._tell_of_reading(columns)
                 periods = self._declared_periods(columns)
             found = look_at(chunk, columns, self.declaration)
             self._tell_of_zones(found)
@@ -514,7 +516,9 @@ class Stream:
             if not state.edges:
                 if not has_rows(chunk, self.declaration):
                     continue
-                state = self._begin(state, chunk)
+                columns = self._columns_of(chunk)
+                self._tell_of_reading(columns)
+                state = self._begin(state, columns)
             columns = Columns.from_texts(state.schema, state.times)
             periods = Periods(state.edges, self.declaration.lateness)
             known, version = state.chunk(chunk.name), chunk.version
@@ -580,6 +584,13 @@ class Stream:
             "come in the order of their times, files by their names. Nothing was drawn"
         )
 
+    def _tell_of_reading(self, columns: Columns) -> None:
+        """Say, once, how the first chunk is read, where somebody should know it."""
+        if not self._told_of_reading:
+            self._told_of_reading = True
+            for remark in columns.remarks:
+                warnings.warn(remark, StreamWarning, stacklevel=5)
+
     def _tell_of_zones(self, looked: Looked) -> None:
         """Say, once, in which time periods are, where times have a zone and the origin has none."""
         if looked.zoned and not self._told_of_zones and not has_zone(self.declaration.origin):
@@ -620,8 +631,16 @@ class Stream:
         # Where no version tells a change, rows are compared, once.
         return bool(version) or known.name in self._compared
 
-    def _begin(self, state: StreamState, chunk: Chunk) -> StreamState:
-        columns = Columns.of(chunk, self.declaration, schema=self._schema)
+    def _columns_of(self, chunk: Chunk) -> Columns:
+        """Return the columns by the first chunk."""
+        return Columns.of(
+            chunk,
+            self.declaration,
+            schema=self._schema,
+            private_numbers=not self._classes,
+        )
+
+    def _begin(self, state: StreamState, columns: Columns) -> StreamState:
         periods = self._declared_periods(columns)
         inputs, times = columns.to_texts()
         edges = periods.edges

@@ -31,11 +31,13 @@ from cloakgp.service.messages import (
     PredictRequest,
     PrivacyBudget,
 )
+from cloakgp.service.models import Table
 from cloakgp.service.operations import plans, releases
 from cloakgp.service.operations.accounts import change_limit, list_accounts, open_account
 from cloakgp.service.operations.audits import export_entries, list_entries, list_events
 from cloakgp.service.operations.requests import make_request
 from cloakgp.service.operations.tables import register_table
+from cloakgp.service.orders import order_of
 
 QUICK = Choices(epsilon=0.5, delta=1e-6, stages="one", interval="off", learn="none")
 
@@ -197,6 +199,21 @@ def test_counts_are_planned_released_and_predicted(analyst, visits, tmp_path):
         short = PredictRequest(rows=[{**row, "none": 0} for row in rows], **wrong)
         with pytest.raises(InvalidError, match=told):
             releases.predict_release(analyst, number, short)
+
+
+def test_exposures_are_read_as_they_were_declared(analyst, visits):
+    fields = [
+        {"name": "age", "type": "number", "fill": 40.0},
+        {"name": "years", "type": "number", "groupChar": ",", "fill": 1.0},
+    ]
+    with analyst.service.database.reading() as session:
+        row = session.get(Table, visits.id)
+        session.expunge(row)
+    row.schema = json.dumps({"fields": fields})
+    choices = QUICK.model_copy(update={"counts": True, "exposure": "years"})
+    order = order_of(row, choices, settings=analyst.service.settings)
+    assert order.source.raw_rows().exposure.thousands == ","
+    assert order.source.raw_rows().schema.sources == ("age",)
 
 
 def test_exposures_are_read_from_public_columns_alone(analyst, visits):

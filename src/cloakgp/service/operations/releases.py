@@ -19,11 +19,12 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.data.limits import ReadingLimits
 from cloakgp.data.schema import table_suffix
 from cloakgp.ledger.accounts import open_content
 from cloakgp.ledger.exports import receipt_of
-from cloakgp.orders.predictions import TablePredictions, check_exposure
+from cloakgp.orders.predictions import TablePredictions, check_exposure, exposures_of
 from cloakgp.orders.progress import Reporter
 from cloakgp.pages.prediction import prediction_html
 from cloakgp.plots.figures import figure_bytes
@@ -51,7 +52,6 @@ from cloakgp.service.messages import (
 from cloakgp.service.models import MadeRelease, Table, TablePeople
 from cloakgp.service.operations.tables import view_of_table
 from cloakgp.service.visits import content_of, differs, opened, people_of, tables_of
-from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate
 
 # Formats of tables to predict.
@@ -184,7 +184,7 @@ def predict_release(work: Work, release: Id, request: PredictRequest) -> Predict
     try:
         if request.exposure:
             check_exposure(made, DistributionColumns.asked(**asked))
-            asked["exposure"] = _exposures(rows, request.exposure)
+            asked["exposure"] = exposures_of(made, rows, request.exposure, row=FROM_ZERO)
         frame = made.predict_frame(
             rows, new_output=request.new_output, estimate=request.estimate, **asked
         )
@@ -377,13 +377,6 @@ def _predict(
         written = BytesIO()
         predictions.write(written)
     return written.getvalue()
-
-
-def _exposures(rows: pd.DataFrame, name: str) -> Array:
-    """Return the exposures of new counts."""
-    if name not in rows:
-        raise ValueError(f"there is no column {name}")
-    return np.asarray(pd.to_numeric(rows[name]), dtype=np.float64)
 
 
 def suffix_of_sent(name: str) -> str:
