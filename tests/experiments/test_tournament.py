@@ -724,6 +724,17 @@ def test_what_docs_say_of_the_second_round_is_what_marks_show(budget):
     not_ahead(f"second round, share told wrongly less ours, {budget}", behind=[(told, "3")])
 
 
+def test_the_paper_says_of_classes_what_marks_show():
+    """By the sets of the test above."""
+    paper = (PROJECT / "docs" / "paper" / "paper.typ").read_text(encoding="utf-8")
+    assert (
+        "in log loss, ahead of every rival at $eps = 0.3$, at 0.1 with a $delta$, and at 1 without "
+        "one; noisy votes cannot be told from it at 0.1 without a $delta$ and at 1 with one, nor "
+        "can LP-2ST there. At 3 labels told at random, with the odds of their lies undone, are "
+        "ahead of it without a $delta$, and cannot be told from it with one."
+    ) in paper
+
+
 @pytest.mark.parametrize("budget", ["no δ", "δ = 1/N²"])
 def test_what_docs_say_of_ours_again_is_what_marks_show(budget):
     tables = Kept.read("tournament").tables
