@@ -447,8 +447,8 @@ source("cloakgp.R")
 given <- commandArgs(trailingOnly = TRUE)
 release <- read_release(given[1])
 rows <- jsonlite::fromJSON(given[2])
-told <- lapply(jsonlite::fromJSON(given[3]), function(each) unlist(predict_interval(release, rows, 0.8, each)))
-cat(jsonlite::toJSON(lapply(told, unname), digits = NA))
+told <- function(each) unname(unlist(predict_interval(release, rows, 0.8, each)))
+cat(jsonlite::toJSON(lapply(jsonlite::fromJSON(given[3]), told), digits = NA))
 """
 
 
