@@ -433,6 +433,46 @@ def test_calibration_and_noise_that_varies_are_told_alike(name, language, tmp_pa
     close(told["above"], release.probability_above(rows.to_numpy(), THRESHOLD))
 
 
+# Intervals of one row for any exposures.
+EXPOSED_WITH_NODE = """
+import { readFileSync } from "node:fs";
+import { readRelease } from "./index.js";
+const [file, table, exposures] = process.argv.slice(1);
+const release = await readRelease(readFileSync(file)), [row] = JSON.parse(readFileSync(table));
+const told = JSON.parse(exposures).map((exposure) => release.interval(row, 0.8, { exposure }));
+console.log(JSON.stringify(told));
+"""
+EXPOSED_WITH_R = """
+source("cloakgp.R")
+given <- commandArgs(trailingOnly = TRUE)
+release <- read_release(given[1])
+rows <- jsonlite::fromJSON(given[2])
+told <- function(each) unname(unlist(predict_interval(release, rows, 0.8, each)))
+cat(jsonlite::toJSON(lapply(jsonlite::fromJSON(given[3]), told), digits = NA))
+"""
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+def test_intervals_of_enormous_counts_end_and_are_told_alike(
+    language, releases, table, tmp_path, request
+):
+    exposures = [1.0, 1e6, 1e9, 1e40, 1e300, 1e308]
+    row = table[0].head(1)
+    command = (
+        [request.getfixturevalue("node"), "--input-type=module", "-e", EXPOSED_WITH_NODE]
+        if language == "javascript"
+        else [request.getfixturevalue("rscript"), "-e", EXPOSED_WITH_R]
+    )
+    paths = saved(releases["counts"], row, tmp_path)
+    folder = JAVASCRIPT if language == "javascript" else R
+    told = json.loads(run([*command, *paths, json.dumps(exposures)], folder))
+    expected = [
+        np.ravel(releases["counts"].predict_interval(row, COVERAGE, exposure=each))
+        for each in exposures
+    ]
+    np.testing.assert_allclose(told, expected, rtol=1e-6)
+
+
 FAULTS = {
     "age": "twelve",
     "weight": "1.2,5",

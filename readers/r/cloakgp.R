@@ -357,32 +357,41 @@
   )
 }
 
-# The distribution function of new counts at one row.
+# The distribution function of new counts at one row. Larger means are of counts that scatter, in
+# proportion, as those of the largest that is counted.
+.cloak_most_counted <- 1e8
+.cloak_largest_mean <- 1e300
 .cloak_counted <- function(release, X, row, exposure) {
   nodes <- unlist(release$counts$nodes)
   shares <- unlist(release$counts$shares)
   mixed <- lapply(release$parts, function(part) {
     found <- .cloak_latent(part, X[row, , drop = FALSE])
-    means <- exposure * exp(found$mean[1, 1] + sqrt(found$variance[1, 1]) * nodes)
+    expected <- pmin(exposure * exp(found$mean[1, 1] + sqrt(found$variance[1, 1]) * nodes), .cloak_largest_mean)
+    means <- pmin(expected, .cloak_most_counted)
+    scales <- .cloak_most_counted / pmax(expected, .cloak_most_counted)
     own <- part$overdispersion
-    function(count) {
+    function(given) {
+      count <- floor(given * scales)
       poisson <- own * means < 1e-9
       below <- stats::ppois(count, means)
-      if (!all(poisson)) below[!poisson] <- stats::pnbinom(count, size = 1 / own, mu = means[!poisson])
+      if (!all(poisson)) below[!poisson] <- stats::pnbinom(count[!poisson], size = 1 / own, mu = means[!poisson])
       part$weight * sum(shares * below)
     }
   })
   function(count) if (count < 0) 0 else sum(vapply(mixed, function(each) each(count), numeric(1)))
 }
 .cloak_count_quantile <- function(below, share) {
+  # Shares add up to 1 but for a rounding error, and this one may be closer to it.
+  most <- min(share, below(Inf))
   low <- -1
   high <- 1
-  while (below(high) < share) { low <- high; high <- 2 * high }
-  while (high - low > 1) {
+  while (below(high) < most) { low <- high; high <- 2 * high }
+  # Large numbers have gaps.
+  repeat {
     middle <- floor((low + high) / 2)
-    if (below(middle) >= share) high <- middle else low <- middle
+    if (middle <= low || middle >= high) return(high)
+    if (below(middle) >= most) high <- middle else low <- middle
   }
-  high
 }
 
 # The nearest, in sum of squares, of at least `least` that add up to 1: what the largest have above the

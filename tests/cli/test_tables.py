@@ -68,7 +68,7 @@ def test_the_person_is_no_input_unless_inputs_say_so(people):
     more = ("--inputs", "age,job", "--person", "job", "-o", "a.cloak")
     result = run(*words, *more)
     assert result.exit_code == 1
-    assert "job says whose rows they are, and no more" in result.output
+    assert "job (--person) says whose rows they are, and no more" in result.output
 
 
 def test_a_place_may_begin_with_its_longitude(people):

@@ -84,6 +84,13 @@ def test_from_a_table_to_predictions(clients, tmp_path):
     oracle = load(tmp_path / "a.cloak").predict_frame(np.array([[22.0], [35.0]]), **questions)
     assert more.columns == list(oracle)
     np.testing.assert_allclose(np.array(more.rows, dtype=float), oracle.to_numpy())
+    (tmp_path / "new.csv").write_text("bmi\n22\n900\n")
+    where = (tmp_path / "new.csv", tmp_path / "predicted.csv")
+    (remark,) = reader.predict_table(release.id, *where, **questions)
+    assert "Nothing was asked there" in remark
+    head, first, _ = (tmp_path / "predicted.csv").read_text().splitlines()
+    assert head.split(",") == ["bmi", *oracle]
+    assert float(first.split(",")[1]) == pytest.approx(oracle.iloc[0, 0], abs=1.0)
     assert reader.plot(release.id, suffix=".svg").startswith(b"<?xml")
     assert '"signature"' in clients[Role.AUDITOR].receipt(release.id)
     assert clients[Role.AUDITOR].verify()["sound"]
@@ -328,6 +335,7 @@ READS = {
     "combine": lambda client, path: client.combine([1, 2], path),
     "receipt": lambda client, _: client.receipt(1),
     "predict": lambda client, _: client.predict(1, [{"age": 1}]),
+    "predict_table": lambda client, path: client.predict_table(1, path, path),
     "plot": lambda client, _: client.plot(1),
     "events": lambda client, _: client.events(),
     "verify": lambda client, _: client.verify(),
@@ -335,7 +343,10 @@ READS = {
     "watch": lambda client, _: list(client.watch(1)),
 }
 # Answers without JSON, which these take as they are.
-CONTENT = ("read_joint_file", "send_joint_file", "download", "combine", "receipt", "plot")
+CONTENT = (
+    *("read_joint_file", "send_joint_file", "download", "combine", "receipt", "plot"),
+    "predict_table",
+)
 # These return records of any fields.
 RECORDS = ("events", "verify")
 

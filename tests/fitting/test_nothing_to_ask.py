@@ -188,6 +188,16 @@ def test_what_was_chosen_and_paid_for_is_returned(account, monkeypatch):
 def test_a_plan_refuses_it_as_well_and_other_budgets_do_not_matter():
     with pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
         model(noise_variance=1e12).plan(X)
+
+
+@pytest.mark.filterwarnings("ignore:class rates with as many digits")
+def test_plans_of_classes_refuse_what_fits_refuse():
+    rare = DPGPClassifier(
+        classes=["no", "yes"], class_rates=[1 - 1e-12, 1e-12], epsilon=0.5, delta=1e-6
+    )
+    for refused in (lambda: rare.plan(X), lambda: rare.fit(X, ["no"] * len(X))):
+        with pytest.raises(ValueError, match="nothing was asked, and nothing spent"):
+            refused()
     planned = model(noise_variance=1e4).plan(X, epsilons=[1e-5])
     assert [each.epsilon for each in planned.forecasts] == [1e-5, 1.0]
 

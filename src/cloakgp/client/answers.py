@@ -334,7 +334,8 @@ class Release:
 class Predictions:
     """Predictions, one row for each row of the request; None where there is none.
 
-    Remarks are about levels that no row of the table had, and rows without a prediction.
+    Remarks are about levels that no row of the table had, rows without a prediction, and numbers
+    outside of what was asked.
     """
 
     columns: list[str]

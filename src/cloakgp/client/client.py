@@ -34,6 +34,7 @@ from cloakgp.client.answers import (
 from cloakgp.client.exchange import ServiceExchange
 from cloakgp.client.keys import new_key
 from cloakgp.utils.extras import extra
+from cloakgp.utils.names import REMARKS_HEADER
 
 with extra("client"):
     import httpx
@@ -466,6 +467,55 @@ class Client:
             "exposure": exposure,
         }
         return read(Predictions, self._json("POST", f"/releases/{release}/predict", json=body))
+
+    def predict_table(
+        self,
+        release: int,
+        path: str | Path,
+        to: str | Path,
+        *,
+        new_output: bool = False,
+        estimate: str = "median",
+        interval: float | None = None,
+        quantiles: Sequence[float] = (),
+        above: Sequence[float] = (),
+        exposure: str = "",
+    ) -> list[str]:
+        """Predict the rows of a table in a file, and write it as CSV with predictions behind.
+
+        Costs no privacy.
+
+        Parameters
+        ----------
+        release : int
+        path : path-like
+            The table: CSV, TSV, Excel or Parquet.
+        to : path-like
+            The file that is written.
+        new_output, estimate, interval, quantiles, above, exposure
+            As for `predict`.
+
+        Returns
+        -------
+        list of str
+            Remarks on the rows, as of `predict`, and on columns that were left out.
+        """
+        asked: dict[str, Any] = {
+            "name": Path(path).name,
+            "new_output": new_output,
+            "estimate": estimate,
+            "quantiles": list(quantiles),
+            "above": list(above),
+            "exposure": exposure,
+        }
+        if interval is not None:
+            asked["interval"] = interval
+        with Path(path).open("rb") as file:
+            where = f"/releases/{release}/predict-table"
+            answer = self._sent("POST", where, params=asked, content=file)
+        remarks = check_form(_opened(answer.headers.get(REMARKS_HEADER, "[]")), list)
+        Path(to).write_bytes(answer.content)
+        return [check_form(remark, str) for remark in remarks]
 
     def plot(self, release: int, *, vary: Sequence[str] = (), suffix: str = ".png") -> bytes:
         """Return a picture of a release over one input or two."""

@@ -39,7 +39,7 @@ from cloakgp.fitting.release_plan import NOT_OF_CLASSES, PATIENCE, ReleasePlan, 
 from cloakgp.fitting.request import Classification, FitRequest, Learn
 from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query
-from cloakgp.fitting.table import Model
+from cloakgp.fitting.table import Model, refuse_nothing
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy import Guarantee
@@ -218,6 +218,7 @@ class ClassPlanMixin(PlanMixin):
         )
         noise = self._noise(lambda law: forecast(law).error)
         found = forecast(noise)
+        refuse_nothing(found.release.measurements[0].strategy)
         return replace(
             known.plan_of(
                 found.questions,

@@ -136,13 +136,13 @@ class SourceTable:
         names = list(self.inputs) if declared is None else list(declared.sources)
         if not names:
             raise ValueError(
-                "name the public columns: --inputs age,weight, or a schema, which cloakgp schema "
-                f"{self.path} --output {self.output} writes"
+                "name the public columns (--inputs, with commas), or a schema, which cloakgp "
+                f"schema {self.path} --output {self.output} writes"
             )
         for output in (self.output, *others):
             checked_names(names, output=output)
         if self.person in (*names, self.output, *others):
-            raise ValueError(f"--person {self.person} says whose rows they are, and no more")
+            raise ValueError(f"{self.person} (--person) says whose rows they are, and no more")
         public = self.read_public(
             names, declared=declared, exposure=exposure or self.exposure, others=others
         )
@@ -182,7 +182,7 @@ class SourceTable:
             If exposures are to be read from an input, or from a private column.
         """
         if self.exposure in (*names, self.output, *others):
-            raise ValueError(f"--exposure {self.exposure} is no input, and no output")
+            raise ValueError(f"{self.exposure} (--exposure) is no input, and no output")
         from cloakgp.columns.reading import PublicColumns
         from cloakgp.data.tables import read_public
 

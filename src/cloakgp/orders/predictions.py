@@ -32,10 +32,10 @@ from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.release.points import Points, without_any_prediction, without_prediction
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import input_names, public_columns
-from cloakgp.report.controls import rows_outside
+from cloakgp.report.controls import remark_outside, rows_outside
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import NORMAL_95, amount
+from cloakgp.utils.formatting import NORMAL_95
 from cloakgp.utils.names import Estimate
 
 with extra("tables"):
@@ -73,7 +73,8 @@ class TablePredictions:
     reporter : Reporter
         Receives the progress.
     notify : callable
-        Called with a remark about a column left out, or about undeclared levels.
+        Called with a remark about a column left out, undeclared levels, rows without a prediction,
+        or numbers outside of what was asked.
     chunk_rows : int, optional
         The most rows that are held at once, `CHUNK_ROWS` if not given. What is written does not
         depend on it, but for a last digit where rounding errors of predictions, some 1e-15 of
@@ -150,11 +151,7 @@ class TablePredictions:
         for name, gaps in self._lacking.items():
             notify(without_prediction(name, gaps))
         for name, (count, lo, hi) in self._outside.items():
-            notify(
-                f"{name} is outside {amount(lo, 6)} to {amount(hi, 6)} in {count:,} "
-                f"{'row' if count == 1 else 'rows'}. Nothing was asked there: the further away, "
-                "the more predictions rest on the prior alone"
-            )
+            notify(remark_outside(name, count, lo=lo, hi=hi))
         if not self._table.count:
             self._note_names(self._release.predict_frame(_anywhere(release), **self._asked))
         if not self._names:

@@ -144,6 +144,36 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     ValueError
         If X lacks an input, or has another number of columns. All cells at fault are named.
     """
+    points, remarks = _points(release, X, name=name)
+    for remark, category in remarks:
+        warnings.warn(remark, category, stacklevel=4)
+    return points
+
+
+def remarked_points(release: Encoding, X: Any) -> tuple[Points, list[str]]:
+    """Return what `points_of` returns, and what it warns of.
+
+    It is for callers in several threads, where a warning has none.
+
+    Parameters
+    ----------
+    release : Release or MultiOutputRelease
+    X
+        As for `points_of`.
+
+    Raises
+    ------
+    ValueError
+        As `points_of`.
+    """
+    points, remarks = _points(release, X, name="X")
+    return points, [remark for remark, _ in remarks]
+
+
+def _points(
+    release: Encoding, X: Any, *, name: str
+) -> tuple[Points, list[tuple[str, type[Warning]]]]:
+    """Return points, and remarks on them with their kinds."""
     X = _completed(release, X, name=name)
     schema = release.schema
     present = list(X) if isinstance(X, Mapping) else column_names(X)
@@ -154,16 +184,14 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
         or set(release.input_names) <= set(present) - set(schema.sources)
     ):
         points = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs, name=name)
-        return Points(X=points, known=np.ones(len(points), dtype=bool))
+        return Points(X=points, known=np.ones(len(points), dtype=bool)), []
     encoded = schema.encode(X, row=FROM_ZERO, one_by_one=True)
     known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
     if not len(known):
         raise ValueError(f"{name} has column names but no rows")
     if not known.any():
         raise ValueError(without_any_prediction(encoded.lacking))
-    for remark, category in _remarks(schema, encoded):
-        warnings.warn(remark, category, stacklevel=4)
-    return Points(X=encoded.X[known], known=known)
+    return Points(X=encoded.X[known], known=known), list(_remarks(schema, encoded))
 
 
 def _completed(release: Encoding, X: Any, *, name: str) -> Any:
@@ -191,22 +219,6 @@ def _completed(release: Encoding, X: Any, *, name: str) -> Any:
             f"it predict, and add them as the column {PUBLIC_PREDICTION!r}, the last"
         )
     return append_column(X, predictor.predict(X), name=PUBLIC_PREDICTION)
-
-
-def remarks_on(release: Encoding, X: Any) -> list[str]:
-    """Return what `points_of` warns of, for callers in several threads, where a warning has none.
-
-    Parameters
-    ----------
-    release : Release or MultiOutputRelease
-    X : raw columns
-        Which `points_of` takes.
-    """
-    schema = release.schema
-    if schema is None or not set(schema.sources) <= set(map(str, column_names(X))):
-        return []
-    encoded = schema.encode(_completed(release, X, name="X"), row=FROM_ZERO, one_by_one=True)
-    return [remark for remark, _ in _remarks(schema, encoded)]
 
 
 def _remarks(schema: Schema, encoded: Encoded) -> Iterator[tuple[str, type[Warning]]]:

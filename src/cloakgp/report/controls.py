@@ -327,6 +327,29 @@ def _numbers(column: Vector, X: Array, *, label: str) -> list[Control]:
     ]
 
 
+def remark_outside(name: str, count: int, *, lo: float, hi: float) -> str:
+    """Return in sentences that rows lie outside the range of a number that was asked.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    count : int
+        Of the rows.
+    lo, hi : float
+
+    Examples
+    --------
+    >>> print(remark_outside("age", 1, lo=1.0, hi=18.0).partition(".")[0])
+    age is outside 1 to 18 in 1 row
+    """
+    return (
+        f"{name} is outside {amount(lo, 6)} to {amount(hi, 6)} in {count:,} "
+        f"{'row' if count == 1 else 'rows'}. Nothing was asked there: the further away, the more "
+        "predictions rest on the prior alone"
+    )
+
+
 def rows_outside(release: Release, X: Array) -> dict[str, tuple[int, float, float]]:
     """Return how many points lie outside the range of each number that was asked, and that range.
 

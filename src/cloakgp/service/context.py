@@ -105,7 +105,7 @@ class Service:
     provider : ProviderClient or None
         For people who sign in without a token.
     planning, reading, predicting : Confinement
-        Processes for plans, for tables of custodians, and for tables to predict.
+        Processes for plans, for tables of custodians, and for tables and many rows to predict.
     plans, releases : LatestValues
         Plans by their requests, and releases by their digests.
     """
@@ -160,7 +160,7 @@ class Service:
                 slots=settings.readings,
                 seconds=settings.predict_seconds,
                 memory=settings.predict_memory,
-                action="predicting for the table",
+                action="predicting these rows",
                 advice="send fewer rows at once, and no columns but the inputs",
             ),
         )

@@ -639,8 +639,8 @@ class Predictions(Message):
     columns: list[str]
     rows: list[list[float | str | None]]
     remarks: list[str] = Field(
-        description="What to know of these rows: of levels that no row of the table had, and of "
-        "rows without a prediction."
+        description="What to know of these rows: of levels that no row of the table had, of rows "
+        "without a prediction, and of numbers outside of what was asked."
     )
 
 

@@ -45,8 +45,12 @@ MUST = "must be "
 LONGEST = 60
 # Errors that are told.
 MOST = 10
-# Options of the command line, and those that requests call otherwise.
-OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?![\w-])")
+# Commands, up to the end of their part of a sentence; or an option of the command line, with the
+# brackets around it; and options that requests call otherwise.
+OPTION = re.compile(
+    r"\bcloakgp [a-z][^,;:()]*|"
+    r"(?P<before> \(|; )?(?<![\w'\"-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])(?P<after>\)?)"
+)
 CALLED = {"sql": "query", "output-transform": "transform"}
 
 
@@ -98,12 +102,29 @@ def problems_in_words(errors: Sequence[Mapping[str, Any]], *, body: object) -> s
 def as_requested(text: str) -> str:
     """Return a text with options of the command line as the fields of a request.
 
+    Whole commands stay, and so do names within quotes.
+
     Examples
     --------
     >>> as_requested("--signal-variance must be positive")
     'signal_variance must be positive'
+    >>> as_requested("missing_output (--missing-output) is 0")
+    'missing_output is 0'
+    >>> as_requested("no such folder (cloakgp serve --tables)")
+    'no such folder (cloakgp serve --tables)'
     """
-    return OPTION.sub(lambda found: CALLED.get(found[1], found[1].replace("-", "_")), text)
+    return OPTION.sub(_as_field, text)
+
+
+def _as_field(found: re.Match[str]) -> str:
+    """Return an option as a field, once where the text before calls it so already."""
+    if found["name"] is None:
+        return found[0]
+    before, name, after = found["before"] or "", found["name"], found["after"]
+    field = CALLED.get(name, name.replace("-", "_"))
+    if before and after and re.search(rf"\b{field}\b", found.string[: found.start()]):
+        return after if before == "; " else ""
+    return f"{before}{field}{after}"
 
 
 def _place(loc: Sequence[str | int], body: object) -> str:

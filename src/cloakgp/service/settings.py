@@ -213,12 +213,12 @@ class Settings:
     plans, readings : int
         Plans at once, and tables under inspection, registration or prediction at once.
     plan_seconds, reading_seconds, predict_seconds, query_seconds : float
-        Limits of a plan, of the reading of a custodian's table, of the prediction of a table, and
-        of one query of a database.
+        Limits of a plan, of the reading of a custodian's table, of the prediction of a table or of
+        many rows, and of one query of a database.
     table_size, predict_size : int
         The largest tables of custodians, and to predict, in unpacked bytes.
     predict_memory : int
-        Limit of the prediction of a table, in bytes.
+        Limit of the prediction of a table or of many rows, in bytes.
     verify_hours : float
         Time between two verifications of the ledger by the service itself; 0 for none.
     keep_days : int

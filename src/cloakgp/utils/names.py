@@ -20,6 +20,8 @@ NoiseName = str
 NoiseChoice = str
 AUTO: NoiseChoice = "auto"
 
+# The header of an answer about a table that tells remarks on it, as a list of JSON.
+REMARKS_HEADER = "Cloakgp-Remarks"
 # The column of a model's public predictions, among the public columns of a release.
 PUBLIC_PREDICTION = "public prediction"
 

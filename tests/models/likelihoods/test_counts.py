@@ -7,7 +7,12 @@ import pytest
 from scipy import stats
 
 from cloakgp.models.likelihoods import CountLikelihood, LatentMarginals, Window
-from cloakgp.models.likelihoods.counts import count_distribution
+from cloakgp.models.likelihoods.counts import (
+    HERMITE_NODES,
+    LARGEST_LOG_MEAN,
+    CountMixture,
+    count_distribution,
+)
 
 MEAN, VARIANCE = np.log([0.3, 4.0, 40.0]), np.array([0.5, 0.04, 0.2])
 FULL = Window(lower=0.0, upper=100.0)
@@ -135,6 +140,41 @@ def test_probabilities_and_quantiles_are_those_of_the_mixture(overdispersions):
             # The least with that much, but for what 20 nodes leave out of a mixture.
             assert cdf[found] >= q - 2e-3
             assert found == 0 or cdf[found - 1] <= q + 2e-3
+
+
+def mixture(log_mean, overdispersion):
+    """Two new counts, of rates with sds of 0.1 and 0.3."""
+    log_means = log_mean + np.array([[0.1], [0.3]]) * HERMITE_NODES
+    means = np.exp(np.minimum(log_means, LARGEST_LOG_MEAN))
+    return CountMixture(((1.0, means, overdispersion),))
+
+
+@pytest.mark.parametrize("overdispersion", [0.0, 1e-3, 0.5, 1000.0])
+def test_quantiles_are_the_least_with_that_much(overdispersion):
+    counts = mixture(3.0, overdispersion)
+    for q in (1e-300, 0.05, 0.5, 0.95, 1 - 1e-12):
+        found = counts.quantile(q)
+        assert (counts.up_to(found) >= q).all()
+        assert (counts.up_to(found - 1) < q)[found > 0].all()
+
+
+@pytest.mark.parametrize("overdispersion", [0.0, 1e-9, 0.5, 1000.0])
+@pytest.mark.parametrize("log_mean", [25.0, 60.0, 345.0, 690.0, 1e4, np.inf])
+def test_quantiles_end_for_any_mean(log_mean, overdispersion):
+    counts = mixture(log_mean, overdispersion)
+    found = np.array([counts.quantile(q) for q in (0.001, 0.05, 0.5, 0.999)])
+    assert np.isfinite(found).all()
+    assert (np.diff(found, axis=0) >= 0).all()
+    if overdispersion < 1 and log_mean < 600:
+        # They are in proportion to their means.
+        known = np.log([mixture(20.0, overdispersion).quantile(q) for q in (0.05, 0.5)])
+        np.testing.assert_allclose(np.log(found[1:3]), known + log_mean - 20.0, atol=1e-3)
+    assert (counts.above(5.0) > 0.02).all()
+
+
+def test_nothing_is_told_of_counts_whose_mean_is_unknown():
+    counts = CountMixture(((1.0, np.array([[2.0] * 20, [np.nan] * 20]), 0.5),))
+    np.testing.assert_array_equal(counts.quantile(0.5), [1.0, np.nan])
 
 
 def test_rates_have_the_moments_of_lognormals():

@@ -56,7 +56,7 @@ def custodian(place):
 
 
 def predicted(reader, place, path):
-    return predict_table(reader, place[2], path)
+    return predict_table(reader, place[2], path).content
 
 
 @pytest.mark.parametrize("name", ["r.csv.xz", "r.csv.bz2", "r.csv.zst", "r.csv.zip", "r.tsv.xz"])

@@ -83,7 +83,7 @@ def test_distributions_of_new_outputs_stand_behind(analyst, release, tmp_path):
         release,
         tmp_path / "new.csv",
         asked=DistributionColumns.asked(**questions),
-    )
+    ).content
     table = pd.read_csv(io.BytesIO(content))
     assert list(table)[1:] == found.columns
     np.testing.assert_allclose(table["above_100"], expected["above_100"], atol=5.1e-5)
@@ -186,7 +186,7 @@ def test_counts_are_planned_released_and_predicted(analyst, visits, tmp_path):
         tmp_path / "new.csv",
         asked=DistributionColumns.asked(**questions),
         exposure="years",
-    )
+    ).content
     table = pd.read_csv(io.BytesIO(content))
     np.testing.assert_array_equal(table[["lo_90", "hi_90"]], expected[["lo_90", "hi_90"]])
     np.testing.assert_allclose(table["above_0"], expected["above_0"], atol=5.1e-5)
@@ -259,6 +259,50 @@ def test_levels_that_no_row_had_are_told(analyst, service, tokens, tmp_path):
     assert "west" in told.remarks[0]
     known = releases.predict_release(analyst, number, PredictRequest(rows=asked[:1]))
     assert known.remarks == []
+    (tmp_path / "new.csv").write_text("place,height\nnorth,1\nwest,2\n")
+    table = releases.predict_table(analyst, number, tmp_path / "new.csv")
+    left_out = "column height of the table has the private column's name: left out"
+    assert list(table.remarks) == [left_out, *told.remarks]
+
+
+def test_numbers_outside_of_what_was_asked_are_told_alike(analyst, release, tmp_path):
+    told = "in 1 row. Nothing was asked there: the further away, the more"
+    rows = PredictRequest(rows=[{"age": 3.0}, {"age": 500.0}])
+    (remark,) = releases.predict_release(analyst, release, rows).remarks
+    assert told in remark
+    (tmp_path / "new.csv").write_text("age\n3\n500\n")
+    assert releases.predict_table(analyst, release, tmp_path / "new.csv").remarks == (remark,)
+
+
+def test_many_rows_are_predicted_within_limits(analyst, release, monkeypatch):
+    """As those of a table are: a thread of the server has none."""
+    asked = PredictRequest(rows=[{"age": 3.0}, {"age": 500.0}], interval=0.5)
+    at_once = releases.predict_release(analyst, release, asked)
+    confining = []
+
+    def call(function, stopped, *args, **kwargs):
+        confining.append(stopped)
+        return function(*args, **kwargs)
+
+    monkeypatch.setattr(analyst.service.predicting, "call", call)
+    assert releases.predict_release(analyst, release, asked) == at_once
+    assert confining == []
+    # Two rows, and two columns of each.
+    monkeypatch.setattr(releases, "AT_ONCE", 3)
+    assert releases.predict_release(analyst, release, asked) == at_once
+    assert confining == [analyst.stopped]
+    with pytest.raises(InvalidError, match="age"):
+        releases.predict_release(analyst, release, PredictRequest(rows=[{"weight": 3.0}] * 4))
+
+
+def test_a_header_tells_no_more_than_proxies_let_by():
+    remarks = [f"{number} Größe {'x' * 300}" for number in range(100)]
+    (told,) = releases.PredictedTable(b"", tuple(remarks)).headers.values()
+    assert told.isascii()
+    assert len(told) <= releases.LONGEST_HEADER
+    *first, last = json.loads(told)
+    assert first == remarks[: len(first)]
+    assert last.endswith(f": {100 - len(first)}")
 
 
 def test_so_many_rows_at_once(service, analyst, release):
@@ -270,7 +314,7 @@ def test_so_many_rows_at_once(service, analyst, release):
 
 def test_a_table_that_is_sent_comes_back_with_predictions(analyst, release, tmp_path):
     (tmp_path / "new.csv").write_text("name,age\nanna,3\nbob,9\n")
-    content = releases.predict_table(analyst, release, tmp_path / "new.csv")
+    content = releases.predict_table(analyst, release, tmp_path / "new.csv").content
     lines = list(csv.DictReader(io.StringIO(content.decode())))
     assert [line["name"] for line in lines] == ["anna", "bob"]
     assert all(float(line["lower"]) < float(line["mean"]) < float(line["upper"]) for line in lines)

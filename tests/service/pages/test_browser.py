@@ -177,6 +177,8 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
         reader.click("form[enctype] button")
     predicted = coming.value.path().read_text().splitlines()
     assert predicted[0] == "age,mean,sd,lower,upper"
+    told = reader.locator("#table-remarks")
+    wait_until(lambda: "has the private column's name: left out" in told.inner_text())
     with reader.expect_download() as coming:
         reader.click("a:has-text('File')")
     assert coming.value.suggested_filename.endswith(".cloak")

@@ -608,6 +608,8 @@ def test_a_table_is_predicted(visit, release):
     assert "attachment" in answer.headers["content-disposition"]
     head, *rows = answer.text.split()
     assert (head, len(rows)) == ("age,mean,sd,lower,upper", 2)
+    far = reader.send(f"{release}/table", files={"file": ("new.csv", b"age\n500\n", "text/csv")})
+    assert "Nothing was asked there" in far.headers["cloakgp-remarks"]
     wide = reader.send(f"{release}/table", {"limits": "person"}, files=files)
     assert wide.text != answer.text
     more = {"coverage": "90", "quantiles": "0.1; 0,5", "above": "120"}
@@ -623,6 +625,16 @@ def test_a_table_is_predicted(visit, release):
         refused = reader.send(f"{release}/table", files={"file": (name, content, "text/csv")})
         assert refused.status_code == 422
         assert told in refused.text
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("typed", ["1e308", "-1e308", "1e300"])
+def test_inputs_beyond_computation_are_refused(visit, release, typed):
+    reader = visit(Role.READER)
+    for path in (f"{release}?x0={typed}", f"{release}/answer?x0={typed}"):
+        answer = reader.get(path)
+        assert answer.status_code < 500
+        assert "gives NaN or infinite covariances on these inputs" in answer.text
 
 
 def test_the_page_that_predicts_reaches_nothing(visit, release):

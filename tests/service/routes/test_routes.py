@@ -255,6 +255,10 @@ def test_a_table_is_sent_and_predicted_for(ask, table):
     answer = ask(Role.READER, "POST", path, content=b"age\n3\n9\n")
     assert answer.status_code == 200, answer.text
     assert answer.text.splitlines()[0] == "age,mean,sd,lower,upper"
+    assert "Cloakgp-Remarks" not in answer.headers
+    answer = ask(Role.READER, "POST", path, content=b"age\n3\n500\n")
+    (remark,) = json.loads(answer.headers["Cloakgp-Remarks"])
+    assert "in 1 row. Nothing was asked there" in remark
     more = {"interval": 0.9, "quantiles": [0.1, 0.9], "above": [100, 120]}
     answer = ask(Role.READER, "POST", path, params=more, content=b"age\n3\n9\n")
     head = "age,mean,sd,lower,upper,lo_90,hi_90,q_10,q_90,above_100,above_120"

@@ -61,6 +61,10 @@ SMALLEST_SD = 1e-4
 BLOCK_ROWS = 1024
 # The largest overdispersion that can be declared, and the largest bound.
 MOST_OVERDISPERSED, MOST_COUNTED = 1e3, 1e8
+# The largest mean of a new count: predictions far from all that was asked may lie beyond it.
+LARGEST_LOG_MEAN = float(np.log(1e300))
+# Of two; no quantile of a count with such a mean is above it.
+LARGEST_POWER = 1022.0
 # Share of the latent variance that each row has to itself, so that covariances have factors.
 LATENT_NUGGET = 1e-6
 
@@ -322,13 +326,17 @@ class CountLikelihood(Likelihood):
             assert isinstance(own, CountLikelihood)
             sd = np.sqrt(part.variance[:, 0])[:, None]
             log_means = part.mean[:, :1] + np.log(exposure)[:, None] + sd * HERMITE_NODES
-            parts.append((part.weight, np.exp(log_means), own.overdispersion))
+            means = np.exp(np.minimum(log_means, LARGEST_LOG_MEAN))
+            parts.append((part.weight, means, own.overdispersion))
         return CountMixture(parts=tuple(parts))
 
 
 @dataclass(frozen=True, eq=False)
 class CountMixture:
     """Distributions of new counts, one at each of P points.
+
+    Counts of which more than `MOST_COUNTED` are expected scatter, in proportion to their mean, as
+    those of which so many are: sums over them would take ever longer, and lose their digits.
 
     Attributes
     ----------
@@ -340,37 +348,79 @@ class CountMixture:
 
     def up_to(self, count: Array) -> Array:
         """Return P(y ≤ count) at every point, shape (P,)."""
-        return self._averaged(lambda one: np.asarray(one.cdf(count[:, None])))
+        return self._averaged(lambda one, scale: np.asarray(one.cdf(count[:, None] * scale)))
 
     def above(self, count: float) -> Array:
         """Return P(y > count) at every point, shape (P,)."""
-        return self._averaged(lambda one: np.asarray(one.sf(count)))
+        return self._averaged(lambda one, scale: np.asarray(one.sf(count * scale)))
 
     def quantile(self, q: float) -> Array:
         """Return the least whole number with P(y ≤ number) ≥ q, shape (P,).
+
+        NaN where nothing is known of a mean. Numbers are doubles: the largest have gaps.
 
         Parameters
         ----------
         q : float
             Strictly between 0 and 1.
         """
-        # The least over all nodes is no more, the greatest no less.
-        ends = [np.asarray(count_distribution(means, own).ppf(q)) for _, means, own in self.parts]
-        low = np.min([each.min(axis=1) for each in ends], axis=0) - 1.0
-        high = np.max([each.max(axis=1) for each in ends], axis=0)
-        while (high - low > 1).any():
-            middle = np.floor((low + high) / 2)
-            enough = self.up_to(middle) >= q
-            high = np.where(enough & (high - low > 1), middle, high)
-            low = np.where(~enough & (high - low > 1), middle, low)
-        return np.asarray(high, dtype=np.float64)
+        count = len(self.parts[0][1])
+        # Shares add up to 1 but for a rounding error, and q may be closer to it.
+        most = np.minimum(q, self.up_to(np.full(count, np.inf)))
 
-    def _averaged(self, of_one: Callable[[stats.distributions.rv_frozen], Array]) -> Array:
+        def enough(rows: NDArray[np.intp], counts: Array) -> NDArray[np.bool_]:
+            return self._at(rows).up_to(counts) >= most[rows]
+
+        # The power of two first, of which means may be any.
+        power = _least(
+            np.full(count, -1.0),
+            np.full(count, LARGEST_POWER),
+            lambda rows, powers: enough(rows, np.exp2(powers)),
+        )
+        high = np.exp2(power)
+        found = _least(np.where(power > 0, high / 2, -1.0), high, enough)
+        return np.where(np.isnan(most), np.nan, found)
+
+    def _at(self, rows: NDArray[np.intp]) -> CountMixture:
+        """Return the distributions at some of the points."""
+        return CountMixture(tuple((weight, means[rows], own) for weight, means, own in self.parts))
+
+    def _averaged(self, of_one: Callable[[stats.distributions.rv_frozen, Array], Array]) -> Array:
+        """Average over priors and nodes what is told of the counts that stand for a node's.
+
+        Told with them is what a count of the node is to be multiplied by.
+        """
         total = sum(
-            weight * (of_one(count_distribution(means, own)) @ HERMITE_SHARES)
+            weight
+            * (
+                of_one(
+                    count_distribution(np.minimum(means, MOST_COUNTED), own),
+                    MOST_COUNTED / np.maximum(means, MOST_COUNTED),
+                )
+                @ HERMITE_SHARES
+            )
             for weight, means, own in self.parts
         )
         return np.asarray(total, dtype=np.float64)
+
+
+def _least(
+    low: Array, high: Array, enough: Callable[[NDArray[np.intp], Array], NDArray[np.bool_]]
+) -> Array:
+    """Return the least whole numbers that are enough, above `low` and up to `high`, shape (P,).
+
+    Where doubles have gaps, of these.
+    """
+    low, high = low.copy(), high.copy()
+    rows = np.arange(len(low))
+    while True:
+        middle = np.floor((low[rows] + high[rows]) / 2)
+        between = (low[rows] < middle) & (middle < high[rows])
+        rows, middle = rows[between], middle[between]
+        if not len(rows):
+            return high
+        found = enough(rows, middle)
+        high[rows[found]], low[rows[~found]] = middle[found], middle[~found]
 
 
 def _blocks(count: int) -> list[slice]:

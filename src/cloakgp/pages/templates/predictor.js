@@ -443,7 +443,13 @@ export const predictor = (release) => {
       return [(even ? m * (b - m) : -(a + m) * (a + b + m)) * x / ((a + i - 1) * (a + i)), 1];
     });
   };
-  const upTo = (count, mean, own) => {
+  // Larger means are of counts that scatter, in proportion, as those of the largest that is counted;
+  // of these none is anywhere near the number without end.
+  const MOST_COUNTED = 1e8, LARGEST_MEAN = 1e300, WITHOUT_END = 1e20;
+  const upTo = (given, expected, own) => {
+    const mean = Math.min(expected, MOST_COUNTED);
+    const count = Math.floor(given * (MOST_COUNTED / Math.max(expected, MOST_COUNTED)));
+    if (count > WITHOUT_END) return 1;
     // Poisson counts are the same but for rounding errors, and quicker.
     if (own * mean < 1e-9) return poisson(count, mean);
     const p = 1 / (1 + own * mean);
@@ -455,7 +461,7 @@ export const predictor = (release) => {
       const [{ mean, variance }] = latent(part, x);
       nodes.forEach((node, i) => found.push({
         share: part.weight * shares[i],
-        mean: exposure * Math.exp(mean + Math.sqrt(variance) * node),
+        mean: Math.min(exposure * Math.exp(mean + Math.sqrt(variance) * node), LARGEST_MEAN),
         own: part.overdispersion,
       }));
     }
@@ -463,13 +469,16 @@ export const predictor = (release) => {
       : found.reduce((sum, each) => sum + each.share * upTo(count, each.mean, each.own), 0));
   };
   const countQuantile = (below, share) => {
+    // Shares add up to 1 but for a rounding error, and this one may be closer to it.
+    const most = Math.min(share, below(Infinity));
     let low = -1, high = 1;
-    while (below(high) < share) { low = high; high *= 2; }
-    while (high - low > 1) {
+    while (below(high) < most) { low = high; high *= 2; }
+    // Large numbers have gaps.
+    for (;;) {
       const middle = Math.floor((low + high) / 2);
-      if (below(middle) >= share) high = middle; else low = middle;
+      if (!(low < middle && middle < high)) return high;
+      if (below(middle) >= most) high = middle; else low = middle;
     }
-    return high;
   };
   const predictedCounts = (values, tails, exposure) => {
     const { mean, sd } = numbers(values), below = counted(values, exposure);

@@ -5,10 +5,12 @@ All of these are made from the release alone, cost no privacy, and tell nothing 
 
 from __future__ import annotations
 
+import json
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -32,7 +34,8 @@ from cloakgp.plots.plotting import display_of
 from cloakgp.privacy.cohorts import DISJOINT
 from cloakgp.release import Release
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.release.points import remarks_on
+from cloakgp.release.points import remarked_points
+from cloakgp.report.controls import remark_outside, rows_outside
 from cloakgp.report.describe import describe
 from cloakgp.service.access import operation
 from cloakgp.service.context import Work
@@ -52,12 +55,52 @@ from cloakgp.service.messages import (
 from cloakgp.service.models import MadeRelease, Table, TablePeople
 from cloakgp.service.operations.tables import view_of_table
 from cloakgp.service.visits import content_of, differs, opened, people_of, tables_of
-from cloakgp.utils.names import Estimate
+from cloakgp.utils.names import REMARKS_HEADER, Estimate
 
 # Formats of tables to predict.
 FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".xlsx")
+# Numbers that are predicted within the service, as this takes little time; more of them have a
+# process of their own, with limits.
+AT_ONCE = 1000
+# Of a header, in letters.
+LONGEST_HEADER = 4000
 # Pictures are drawn one at a time: they share fonts.
 _DRAWING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class PredictedTable:
+    """A table with predictions behind its columns.
+
+    Attributes
+    ----------
+    content : bytes
+        As CSV.
+    remarks : tuple of str
+        What to know of its rows and columns.
+    """
+
+    content: bytes
+    remarks: tuple[str, ...]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        r"""The remarks, as a header of the answer: a list of JSON, and no more than proxies let by.
+
+        Examples
+        --------
+        >>> PredictedTable(b"", ("1 row lacks Größe", "x" * 5000)).headers[REMARKS_HEADER]
+        '["1 row lacks Gr\\u00f6\\u00dfe", "further remarks, which are too long for a header: 1"]'
+        """
+        if not self.remarks:
+            return {}
+        told, kept = list(self.remarks), len(self.remarks)
+        while len(text := json.dumps(told)) > LONGEST_HEADER:
+            kept -= 1
+            more = len(self.remarks) - kept
+            further = f"further remarks, which are too long for a header: {more}"
+            told = [*self.remarks[:kept], further]
+        return {REMARKS_HEADER: text}
 
 
 @operation
@@ -169,31 +212,42 @@ def predict_release(work: Work, release: Id, request: PredictRequest) -> Predict
     Raises
     ------
     InvalidError
-        If a row lacks an input, or there are too many.
+        If a row lacks an input, there are too many, or they take too much time or memory.
     NotFoundError
+    EndedError, TooManyError
+        As of `cloakgp.service.confined.Confinement`.
     """
     if len(request.rows) > work.service.settings.rows:
         raise InvalidError(f"at most {work.service.settings.rows} rows are predicted at once")
-    made = open_release(work, release)
-    rows = pd.DataFrame.from_records(request.rows)
-    asked: dict[str, Any] = {
+    asked = {
+        "new_output": request.new_output,
+        "estimate": request.estimate,
         "interval": request.interval,
         "quantiles": request.quantiles,
         "above": request.above,
     }
+    columns = 1 + (request.interval is not None) + len(request.quantiles) + len(request.above)
     try:
-        if request.exposure:
-            check_exposure(made, DistributionColumns.asked(**asked))
-            asked["exposure"] = exposures_of(made, rows, request.exposure, row=FROM_ZERO)
-        frame = made.predict_frame(
-            rows, new_output=request.new_output, estimate=request.estimate, **asked
-        )
-    except (ValueError, TypeError) as error:
+        if columns * len(request.rows) <= AT_ONCE:
+            made = open_release(work, release)
+            frame, remarks = _predict_rows(made, request.rows, asked, exposure=request.exposure)
+        else:
+            with work.database.reading() as session:
+                content = content_of(session, _row(session, release).digest)
+            frame, remarks = work.service.predicting.call(
+                _predict_confined,
+                work.stopped,
+                content,
+                request.rows,
+                asked,
+                exposure=request.exposure,
+            )
+    except ValueError as error:
         raise InvalidError(str(error)) from None
     return Predictions(
         columns=[str(name) for name in frame],
         rows=[[_cell(value) for value in row] for row in frame.itertuples(index=False)],
-        remarks=remarks_on(made, rows),
+        remarks=remarks,
     )
 
 
@@ -207,8 +261,8 @@ def predict_table(
     estimate: Estimate = "median",
     asked: DistributionColumns = NOTHING,
     exposure: str = "",
-) -> bytes:
-    """Predict the rows of a table, and return it as CSV with predictions behind its columns.
+) -> PredictedTable:
+    """Predict the rows of a table, and return it with predictions behind its columns.
 
     Parameters
     ----------
@@ -246,7 +300,7 @@ def predict_table(
             limits=work.service.settings.predict_limits,
         )
     except (ValueError, OSError) as error:
-        raise InvalidError(str(error).replace(str(at), "the table")) from None
+        raise InvalidError(_without_path(str(error), at)) from None
 
 
 @operation
@@ -355,9 +409,10 @@ def _predict(
     asked: DistributionColumns,
     exposure: str,
     limits: ReadingLimits,
-) -> bytes:
+) -> PredictedTable:
     made = open_content(content)
     assert isinstance(made, Release)
+    remarks: list[str] = []
     with TemporaryFile() as spool, warnings.catch_warnings():
         # Warnings quote cells of the table.
         warnings.simplefilter("ignore")
@@ -371,12 +426,48 @@ def _predict(
             asked=asked,
             exposure=exposure,
             reporter=Reporter(show=lambda _: None),
-            notify=lambda _: None,
+            notify=remarks.append,
             limits=limits,
         )
         written = BytesIO()
         predictions.write(written)
-    return written.getvalue()
+    return PredictedTable(
+        content=written.getvalue(), remarks=tuple(_without_path(each, at) for each in remarks)
+    )
+
+
+def _without_path(text: str, at: Path) -> str:
+    """Return a text about a table that was sent, whose place is the service's own."""
+    return text.replace(str(at), "the table")
+
+
+def _predict_confined(
+    content: bytes, given: Sequence[Mapping[str, Any]], asked: dict[str, Any], *, exposure: str
+) -> tuple[pd.DataFrame, list[str]]:
+    made = open_content(content)
+    assert isinstance(made, Release)
+    # Warnings quote cells of the rows.
+    with warnings.catch_warnings(action="ignore"):
+        return _predict_rows(made, given, asked, exposure=exposure)
+
+
+def _predict_rows(
+    made: Release, given: Sequence[Mapping[str, Any]], asked: dict[str, Any], *, exposure: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the predictions of rows, and remarks on these."""
+    rows = pd.DataFrame.from_records(list(given))
+    try:
+        if exposure:
+            questions = {name: asked[name] for name in ("interval", "quantiles", "above")}
+            check_exposure(made, DistributionColumns.asked(**questions))
+            asked = asked | {"exposure": exposures_of(made, rows, exposure, row=FROM_ZERO)}
+        frame = made.predict_frame(rows, **asked)
+        points, remarks = remarked_points(made, rows)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    for name, (count, lo, hi) in rows_outside(made, points.X).items():
+        remarks.append(remark_outside(name, count, lo=lo, hi=hi))
+    return frame, remarks
 
 
 def suffix_of_sent(name: str) -> str:

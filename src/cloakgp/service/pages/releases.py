@@ -44,6 +44,7 @@ router = APIRouter(route_class=PageRoute)
 uploads = APIRouter(route_class=PageRoute)
 PNG = "image/png"
 DAY = 86_400.0
+LAST_DAY = datetime(9999, 12, 31, 23, 59, tzinfo=UTC).timestamp() / DAY
 # Of intervals for a new person, in per cent, and the one that is shown first.
 COVERAGES = ("50", "80", "90", "95", "99")
 COVERAGE = "95"
@@ -191,7 +192,7 @@ def show_page_alone(page: Page, release: Id) -> Response:
 
 @uploads.post("/releases/{release}/table", name="page: predict table")
 def predict_table(form: RowsForm, release: Id) -> Response:
-    """Predict the rows of a table; the answer is CSV."""
+    """Predict the rows of a table; the answer is CSV, and the script of the page shows remarks."""
     work = form.work("predict_table")
     file = form.fields.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
@@ -203,11 +204,11 @@ def predict_table(form: RowsForm, release: Id) -> Response:
             copyfileobj(file.file, target)
         new = form.text("limits") == "person"
         asked = distribution_of(form.fields)
-        content = releases.predict_table(
+        made = releases.predict_table(
             work, release, path, new_output=new, asked=asked, exposure=form.text("exposure")
         )
     named = {"Content-Disposition": f'attachment; filename="predicted-{release}.csv"'}
-    return Response(content, media_type="text/csv", headers=named)
+    return Response(made.content, media_type="text/csv", headers=named | made.headers)
 
 
 def chosen_of(release: Release, fields: QueryParams) -> tuple[Chosen, ...]:
@@ -252,8 +253,21 @@ def answer_of(
     Raises
     ------
     InvalidError
-        If the exposure is none.
+        If the exposure is none, or inputs are beyond what can be computed with.
     """
+    try:
+        return _answered(release, chosen, asked, exposure=exposure)
+    except ValueError as error:
+        raise InvalidError(str(error)) from None
+
+
+def _answered(
+    release: Release,
+    chosen: tuple[Chosen, ...],
+    asked: DistributionColumns,
+    *,
+    exposure: float | None,
+) -> Answer:
     controls = tuple(each.control for each in chosen)
     values = {each.control.name: np.array([each.value]) for each in chosen}
     row = raw_rows(release, controls, values, count=1)
@@ -273,17 +287,14 @@ def answer_of(
     def at(name: str) -> str:
         return shown(found[name].iloc[0])
 
-    try:
-        (low,), (high,) = release.predict_interval(row, coverage, exposure=exposure)
-        above = tuple(
-            (
-                f"{each:.6g}",
-                f"{100 * float(release.probability_above(row, each, exposure=exposure)[0]):.1f}",
-            )
-            for each in asked.thresholds_of()
+    (low,), (high,) = release.predict_interval(row, coverage, exposure=exposure)
+    above = tuple(
+        (
+            f"{each:.6g}",
+            f"{100 * float(release.probability_above(row, each, exposure=exposure)[0]):.1f}",
         )
-    except ValueError as error:
-        raise InvalidError(str(error)) from None
+        for each in asked.thresholds_of()
+    )
     beyond: dict[str, Any] = {
         "outside": _outside(chosen),
         "person": (shown(low), shown(high)),
@@ -347,5 +358,6 @@ def _days(text: str, control: Control) -> float:
 
 
 def _date(days: float, control: Control) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days)
+    # Days of a moment are rounded, and those of the last one beyond the end of the calendar.
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=min(days, LAST_DAY))
     return moment.strftime("%Y-%m-%dT%H:%M" if control.by_time else "%Y-%m-%d")

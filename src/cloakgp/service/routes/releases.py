@@ -21,7 +21,7 @@ from cloakgp.service.operations import releases
 from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list, received
 from cloakgp.service.routes.requests import PICTURE, PICTURES
 from cloakgp.service.routes.tables import FILE
-from cloakgp.utils.names import Estimate
+from cloakgp.utils.names import REMARKS_HEADER, Estimate
 
 router = APIRouter(route_class=GuardedRoute, tags=["releases"])
 # Its bodies are larger.
@@ -88,7 +88,18 @@ def page_release(work: Working, release: Id) -> Response:
     "/releases/{release}/predict-table",
     name="predict_table",
     response_class=Response,
-    responses={200: {"content": {"text/csv": {}}}},
+    responses={
+        200: {
+            "content": {"text/csv": {}},
+            "headers": {
+                REMARKS_HEADER: {
+                    "description": "What to know of the rows, as of `predict`, and of columns that "
+                    "were left out: a list of JSON. Not there if there is nothing.",
+                    "schema": {"type": "string"},
+                }
+            },
+        }
+    },
     openapi_extra=FILE,
 )
 async def predict_table(
@@ -103,12 +114,15 @@ async def predict_table(
     above: Annotated[Thresholds, Query()] = [],  # noqa: B006
     exposure: Annotated[ExposureColumn, Query()] = "",
 ) -> Response:
-    """Predict the rows of a table, whose name tells the format; the answer is CSV."""
+    """Predict the rows of a table, whose name tells the format.
+
+    The answer is CSV, and a header has remarks.
+    """
     asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
     suffix = releases.suffix_of_sent(name)
     folder = work.service.settings.uploads
     async with received(request, folder=folder, suffix=suffix) as path:
-        content = await run_in_threadpool(
+        made = await run_in_threadpool(
             releases.predict_table,
             work,
             release,
@@ -118,7 +132,7 @@ async def predict_table(
             asked=asked,
             exposure=exposure,
         )
-    return Response(content, media_type="text/csv")
+    return Response(made.content, media_type="text/csv", headers=made.headers)
 
 
 @router.get(

@@ -152,6 +152,48 @@ function answerBeside(form) {
   else bringLater(place, asking.signal);
 }
 
+// Forms that are answered by a file: <form data-file="NAME" data-remarks="ID">. What there is to say of it
+// comes in a header, and is shown in the place with that ID.
+function answerByFile(form) {
+  const place = document.getElementById(form.dataset.remarks);
+  const button = form.querySelector("[type=submit]");
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const body = new FormData(form);
+    button.disabled = true;
+    place.textContent = "Predicting …";
+    try {
+      const answer = await fetch(form.action, { method: "POST", body, credentials: "same-origin" });
+      if (answer.redirected) {
+        location.reload();
+        return;
+      }
+      if (!answer.ok) {
+        const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const shown = found.querySelector("main") ?? found.body;
+        place.replaceChildren(...document.adoptNode(shown).childNodes);
+        return;
+      }
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await answer.blob());
+      link.download = form.dataset.file;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+      const remarks = JSON.parse(answer.headers.get("Cloakgp-Remarks") ?? "[]");
+      place.replaceChildren(...remarks.map((remark) => {
+        const note = document.createElement("p");
+        note.className = "note";
+        note.textContent = `${remark}.`;
+        return note;
+      }));
+    } catch {
+      place.textContent = "The service does not answer. Try again.";
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
 // A job that goes on: <section data-job="ADDRESS">, told by server-sent events.
 function followJob(section) {
   const source = new EventSource(section.dataset.job);
@@ -204,6 +246,7 @@ document.querySelectorAll("[data-unless]").forEach(offerUnless);
 document.querySelectorAll("input[type=range][data-of]").forEach(joinSlider);
 document.querySelectorAll("form[data-answer]").forEach(answerBeside);
 if (!document.querySelector("form[data-answer]")) bringLater(document, new AbortController().signal);
+document.querySelectorAll("form[data-file]").forEach(answerByFile);
 document.querySelectorAll("[data-job]").forEach(followJob);
 document.querySelectorAll("[data-if]").forEach(showIf);
 document.querySelectorAll("[data-print]").forEach((button) => {
