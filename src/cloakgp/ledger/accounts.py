@@ -165,8 +165,8 @@ class KeyedCharge:
         How often it may have been.
     amount : Amount
         What it counts for.
-    kept : bool
-        Whether the ledger keeps the release.
+    release : str or None
+        The digest of the release, if the ledger keeps it.
     """
 
     number: int
@@ -174,7 +174,12 @@ class KeyedCharge:
     drawn: bool
     draws: int
     amount: Amount
-    kept: bool
+    release: str | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the ledger keeps the release."""
+        return self.release is not None
 
 
 @dataclass(frozen=True)
@@ -588,7 +593,7 @@ class Account:
             drawn=projection.drawn_of(charge) != Amount(),
             draws=charge["draws"],
             amount=projection.counted(charge),
-            kept=charge["release"] is not None,
+            release=charge["release"],
         )
 
     def note(self, key: str, digest: str) -> None:

@@ -23,6 +23,8 @@ FAILURES = {
     "failed": "it failed, and nothing was published: the server's log names the place",
     "lost": "its process died after noise was drawn: all of its budget stays spent. Make a new "
     "request",
+    "drawn": "it failed after noise was drawn, and nothing was published: what was drawn stays "
+    "spent. Make a new request",
     "crashed": "its process died again and again: nothing was published",
 }
 
