@@ -29,9 +29,11 @@ from sqlalchemy import or_, select, update
 from cloakgp.ledger import LedgerError, LimitError
 from cloakgp.ledger.accounts import KeyedCharge
 from cloakgp.ledger.chain import acting_as
+from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.orders import estimators
 from cloakgp.orders.origin import Origin
 from cloakgp.orders.progress import Reporter, State
+from cloakgp.orders.public_inputs import inputs_named
 from cloakgp.orders.visits import VisitOrder, make_visit
 from cloakgp.privacy.spending import (
     Budget,
@@ -52,6 +54,7 @@ from cloakgp.service.messages import Choices
 from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request, Table, now
 from cloakgp.service.operations.jobs import NO_LONGER
 from cloakgp.service.people import NamedPeople, SharedPeopleError, check_disjoint, others_of
+from cloakgp.service.public_columns import fills_of, own_columns, public_columns_of
 from cloakgp.service.settings import Settings
 from cloakgp.service.visits import asked_of, content_of
 from cloakgp.utils.formatting import kind_and_place
@@ -67,6 +70,7 @@ NO_STEP: dict[str, Any] = {"step": "", "share": None}
 NOTED = {
     "person": ("job cancelled", NO_LONGER),
     "people": ("release refused", "people of its table are in another one of {account}"),
+    "inputs": ("release refused", "public columns of its table are private ones of {account}"),
 }
 log = logging.getLogger("cloakgp.service")
 
@@ -120,6 +124,8 @@ def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -
         failure = "limit"
     except SharedPeopleError:
         failure = "people"
+    except PrivateInputError:
+        failure = "inputs"
     except _CrashedError:
         failure = "crashed"
     except Exception as error:
@@ -353,12 +359,20 @@ def _make(service: Service, run: JobRun) -> None:
             origin=Origin(purpose=request.purpose, by=request.person.name),
             stopped=run.is_stopped,
         )
+        own = own_columns(session, request.table.account, who=request.table.registered_by)
+        fills = fills_of(session, request.table.account)
     _check_people(service, request.table)
     account = service.ledger.account(
         request.table.account,
         purpose=f"{request.purpose} ({request.key})",
         approved_by=request.decided_by or "",
         cohort=request.table.cohort,
+    )
+    # All public columns, whichever were chosen: no choices tell which of them is refused.
+    account = account.with_inputs(
+        inputs_named(order.source, public_columns_of(request.table), fills=fills),
+        declared_public=request.table.declared_public,
+        own=own,
     )
     reporter = Reporter(show=run.report, target=order.gap)
 
