@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
-from services import waiting
+from services import waiting, write_people
 from sqlalchemy import select
 
-from cloakgp.ledger import projection
+from cloakgp.ledger import marks, projection
 from cloakgp.ledger.database import TableStore
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy import sampler
@@ -23,7 +23,7 @@ from cloakgp.service.app import create_app
 from cloakgp.service.database import UnavailableError
 from cloakgp.service.errors import ConflictError, NoRoomError
 from cloakgp.service.messages import Choices, NewRequest
-from cloakgp.service.models import Job, MadeRelease, Request
+from cloakgp.service.models import Event, Job, MadeRelease, Request, Table
 from cloakgp.service.operations.accounts import list_accounts
 from cloakgp.service.operations.jobs import FAILURES, cancel_job, show_job, unfinished_jobs
 from cloakgp.service.operations.releases import list_releases
@@ -433,6 +433,54 @@ def test_what_the_ledger_refuses_fails(place):
     assert seen.state == "failed"
     assert "no room" in seen.failure
     assert spent(service) == 0
+
+
+def attach_ages(service, folder, *, column):
+    """The public column of the table, attached after the table was registered."""
+    rows = write_people(folder / "again.csv").read_text().split()[1:]
+    ages = [float(row.partition(",")[0]) for row in rows]
+    service.ledger.account("children").attach(ages, column=column)
+
+
+@pytest.mark.parametrize("inputs", [[], ["age"]])
+def test_no_job_publishes_a_private_column_of_the_account(place, tmp_path, inputs):
+    service, work, table = place
+    choices = TWO_DRAWS.model_copy(update={"inputs": inputs})
+    request = make_request(work, NewRequest(table=table.id, choices=choices, purpose="a test"))
+    attach_ages(service, tmp_path, column="heights: height")
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert (seen.state, seen.failure) == ("failed", FAILURES["inputs"])
+    assert charges(service) == []
+    with service.database.reading() as session:
+        event = session.scalars(select(Event).order_by(Event.id.desc())).first()
+    about = f"job {request.job.id}: public columns of its table are private ones of children"
+    assert (event.what, event.about) == ("release refused", about)
+
+
+def test_a_job_publishes_what_is_declared_public(place, tmp_path):
+    service, work, table = place
+    with service.database.writing() as session:
+        session.get(Table, table.id).declared_public = ["age"]
+    request = asked(work, table)
+    attach_ages(service, tmp_path, column="heights: height")
+    service.dispatcher.work()
+    assert show_job(work, request.job.id).state == "done"
+
+
+@pytest.mark.parametrize(("guessable", "state"), [(64, "done"), (2, "failed")])
+def test_a_job_tells_of_others_columns_what_nobody_guesses(
+    place, tmp_path, monkeypatch, guessable, state
+):
+    service, work, table = place
+    monkeypatch.setattr(marks, "GUESSABLE", guessable)
+    request = asked(work, table)
+    attach_ages(service, tmp_path, column="another: age")
+    service.dispatcher.work()
+    assert show_job(work, request.job.id).state == state
+    if state == "done":
+        (note,) = service.ledger.verify().notes
+        assert "takes 'age' to be public, and the same few values are attached" in note
 
 
 def test_entries_say_who_asked_and_who_approved_and_what_for(place):
