@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
-from services import waiting
+from services import waiting, write_people
+from sqlalchemy import select
 
-from cloakgp.ledger import projection
+from cloakgp.ledger import marks, projection
 from cloakgp.ledger.database import TableStore
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy import sampler
@@ -19,13 +20,15 @@ from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import Cost
 from cloakgp.service import worker
 from cloakgp.service.app import create_app
+from cloakgp.service.database import UnavailableError
 from cloakgp.service.errors import ConflictError, NoRoomError
 from cloakgp.service.messages import Choices, NewRequest
-from cloakgp.service.models import Job, Request
+from cloakgp.service.models import Event, Job, MadeRelease, Request, Table
 from cloakgp.service.operations.accounts import list_accounts
 from cloakgp.service.operations.jobs import FAILURES, cancel_job, show_job, unfinished_jobs
 from cloakgp.service.operations.releases import list_releases
 from cloakgp.service.operations.requests import make_request, show_request
+from cloakgp.service.people import SharedPeopleError
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +85,7 @@ def dying(settings, job, moment):
 
         worker._GatedCharge.reserve = reserve_once
     elif moment == "published":
-        worker.JobRun.finish = die
+        worker._end = die
     worker.work_on_job(settings, job)
 
 
@@ -125,6 +128,9 @@ def test_a_job_whose_process_is_killed_spends_once(place, moment, state):
     assert spent(service) == pytest.approx(0.5, rel=1e-3)
 
 
+TWO_DRAWS = Choices(epsilon=0.5, noise="laplace", learn="none")
+
+
 def beats(service, job):
     with service.database.reading() as session:
         return session.get(Job, job).beats
@@ -133,7 +139,7 @@ def beats(service, job):
 def test_all_of_the_budget_of_a_lost_job_stays_spent(place):
     """Also of a process that died between two draws: who knows what was seen of the first?"""
     service, work, table = place
-    choices = Choices(epsilon=0.5, noise="laplace", learn="none")
+    choices = TWO_DRAWS
     request = make_request(work, NewRequest(table=table.id, choices=choices, purpose="a test"))
     killed(service, request.job.id, "between two draws")
     service.dispatcher.work()
@@ -161,6 +167,146 @@ def test_all_of_the_budget_of_a_lost_job_stays_spent(place):
         )
     with pytest.raises(LedgerError, match="it stays spent"):
         service.ledger.void(charge["number"], reason="a test")
+
+
+class DiedError(BaseException):
+    """The process of a job dies."""
+
+
+def died(service, monkeypatch, job, name="_end"):
+    """Work on a job in a process that dies where a function of the worker is called."""
+
+    def die(*_, **__):
+        raise DiedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"cloakgp.service.worker.{name}", die)
+        with pytest.raises(DiedError):
+            worker.run_job(service, job)
+
+
+def lose_role(service, request):
+    with service.database.writing() as session:
+        session.get(Request, request.id).person.roles = ["reader"]
+
+
+def find_people(monkeypatch):
+    def found(*_):
+        raise SharedPeopleError
+
+    monkeypatch.setattr(worker, "_check_people", found)
+
+
+@pytest.mark.parametrize("later", ["role lost", "people in two tables", "cancelled", "crashed"])
+def test_a_published_release_is_its_jobs_whatever_comes_after(place, monkeypatch, later):
+    """The process died after the ledger had the release, before the service had noted it."""
+    service, work, table = place
+    request = asked(work, table)
+    died(service, monkeypatch, request.job.id)
+    assert show_job(work, request.job.id).state == "drawing"
+    if later == "role lost":
+        lose_role(service, request)
+    elif later == "people in two tables":
+        find_people(monkeypatch)
+    elif later == "crashed":
+        with service.database.writing() as session:
+            session.get(Job, request.job.id).attempts = worker.ATTEMPTS
+    else:
+        take = worker.JobRun.take
+
+        def take_and_cancel(run):
+            assert take(run)
+            with pytest.raises(ConflictError, match="too late"):
+                cancel_job(work, request.job.id)
+            return True
+
+        monkeypatch.setattr(worker.JobRun, "take", take_and_cancel)
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert (seen.state, seen.failure) == ("done", "")
+    assert len(list_releases(work)) == 1
+    assert len(charges(service)) == 1
+
+
+@pytest.mark.parametrize("later", ["role lost", "people in two tables"])
+def test_noise_that_was_drawn_is_told_whatever_comes_after(place, monkeypatch, later):
+    service, work, table = place
+    request = asked(work, table)
+    died(service, monkeypatch, request.job.id, "_GatedCharge.close")
+    if later == "role lost":
+        lose_role(service, request)
+    else:
+        find_people(monkeypatch)
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert (seen.state, seen.failure) == ("failed", FAILURES["lost"])
+
+
+def test_a_database_that_was_away_for_a_moment_costs_no_release(place, monkeypatch):
+    service, work, table = place
+    request = asked(work, table)
+    end, away = worker.end_by_ledger, [False, True, True, False]
+
+    def ended(*given):
+        if away.pop(0):
+            raise UnavailableError
+        return end(*given)
+
+    monkeypatch.setattr(worker, "end_by_ledger", ended)
+    service.dispatcher.work()
+    assert away == []
+    assert show_request(work, request.id).job.state == "done"
+    assert len(list_releases(work)) == 1
+
+
+@pytest.mark.parametrize("cause", ["limit", "failed"])
+def test_what_fails_between_two_draws_says_that_the_first_stays_spent(place, monkeypatch, cause):
+    service, work, table = place
+    request = make_request(work, NewRequest(table=table.id, choices=TWO_DRAWS, purpose="a test"))
+    reserve = worker._GatedCharge.reserve
+    reserved = []
+
+    def reserve_once(charge, cost):
+        if reserved and cause == "failed":
+            raise ValueError("another number of rows")
+        reserve(charge, cost)
+        if not reserved:
+            service.ledger.change_limit("children", epsilon=0.3, delta=1e-6, reason="less")
+        reserved.append(cost)
+
+    monkeypatch.setattr(worker._GatedCharge, "reserve", reserve_once)
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert (seen.state, seen.failure) == ("failed", FAILURES["drawn"])
+    assert [row["state"] for row in charges(service)] == [projection.FAILED]
+    assert spent(service) > 0
+
+
+def test_a_job_whose_process_died_before_it_drew_can_be_cancelled_again(place, monkeypatch):
+    service, work, table = place
+    request = asked(work, table)
+    died(service, monkeypatch, request.job.id, "_GatedCharge.hold")
+    with service.database.writing() as session:
+        session.get(Job, request.job.id).state = "drawing"
+    monkeypatch.setattr(worker, "_check_people", lambda *_: cancel_job(work, request.job.id))
+    service.dispatcher.work()
+    assert show_job(work, request.job.id).state == "cancelled"
+    assert spent(service) == 0
+    assert list_releases(work) == []
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_a_wrong_end_is_corrected_when_the_service_starts(place, state):
+    service, work, table = place
+    request = asked(work, table)
+    service.dispatcher.work()
+    with service.database.writing() as session:
+        session.delete(session.scalar(select(MadeRelease)))
+        job = session.get(Job, request.job.id)
+        job.state, job.failure = state, "failed" if state == "failed" else ""
+    with TestClient(create_app(service), base_url="http://127.0.0.1"):
+        assert show_job(work, request.job.id).state == "done"
+        assert len(list_releases(work)) == 1
 
 
 def test_a_job_that_somebody_alive_has_is_left_to_them(place, monkeypatch, wait_until):
@@ -287,6 +433,54 @@ def test_what_the_ledger_refuses_fails(place):
     assert seen.state == "failed"
     assert "no room" in seen.failure
     assert spent(service) == 0
+
+
+def attach_ages(service, folder, *, column):
+    """The public column of the table, attached after the table was registered."""
+    rows = write_people(folder / "again.csv").read_text().split()[1:]
+    ages = [float(row.partition(",")[0]) for row in rows]
+    service.ledger.account("children").attach(ages, column=column)
+
+
+@pytest.mark.parametrize("inputs", [[], ["age"]])
+def test_no_job_publishes_a_private_column_of_the_account(place, tmp_path, inputs):
+    service, work, table = place
+    choices = TWO_DRAWS.model_copy(update={"inputs": inputs})
+    request = make_request(work, NewRequest(table=table.id, choices=choices, purpose="a test"))
+    attach_ages(service, tmp_path, column="heights: height")
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert (seen.state, seen.failure) == ("failed", FAILURES["inputs"])
+    assert charges(service) == []
+    with service.database.reading() as session:
+        event = session.scalars(select(Event).order_by(Event.id.desc())).first()
+    about = f"job {request.job.id}: public columns of its table are private ones of children"
+    assert (event.what, event.about) == ("release refused", about)
+
+
+def test_a_job_publishes_what_is_declared_public(place, tmp_path):
+    service, work, table = place
+    with service.database.writing() as session:
+        session.get(Table, table.id).declared_public = ["age"]
+    request = asked(work, table)
+    attach_ages(service, tmp_path, column="heights: height")
+    service.dispatcher.work()
+    assert show_job(work, request.job.id).state == "done"
+
+
+@pytest.mark.parametrize(("guessable", "state"), [(64, "done"), (2, "failed")])
+def test_a_job_tells_of_others_columns_what_nobody_guesses(
+    place, tmp_path, monkeypatch, guessable, state
+):
+    service, work, table = place
+    monkeypatch.setattr(marks, "GUESSABLE", guessable)
+    request = asked(work, table)
+    attach_ages(service, tmp_path, column="another: age")
+    service.dispatcher.work()
+    assert show_job(work, request.job.id).state == state
+    if state == "done":
+        (note,) = service.ledger.verify().notes
+        assert "takes 'age' to be public, and the same few values are attached" in note
 
 
 def test_entries_say_who_asked_and_who_approved_and_what_for(place):

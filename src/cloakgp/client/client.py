@@ -188,7 +188,7 @@ class Client:
         return read(Table, self._json("POST", "/tables", unsure=LOOK, json=table))
 
     def erase(self, table: int) -> Table:
-        """Erase the uploaded file of a table; the table is withdrawn, its releases stay."""
+        """Erase the file that one uploaded for a table; that is withdrawn, its releases stay."""
         return read(Table, self._json("DELETE", f"/tables/{table}/file", unsure=LOOK))
 
     def plan(self, table: int, *, epsilon: float, delta: float = 0.0, **choices: Any) -> Plan:

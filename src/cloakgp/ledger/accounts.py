@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -165,8 +165,8 @@ class KeyedCharge:
         How often it may have been.
     amount : Amount
         What it counts for.
-    kept : bool
-        Whether the ledger keeps the release.
+    release : str or None
+        The digest of the release, if the ledger keeps it.
     """
 
     number: int
@@ -174,7 +174,12 @@ class KeyedCharge:
     drawn: bool
     draws: int
     amount: Amount
-    kept: bool
+    release: str | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the ledger keeps the release."""
+        return self.release is not None
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,8 @@ class Account:
         Public inputs of the next call; see `with_inputs`.
     declared_public : tuple of str
         Those that the caller declares to be public.
+    own : frozenset of str or None
+        Private columns of the account that are the caller's own; None for all.
 
     Examples
     --------
@@ -234,6 +241,7 @@ class Account:
     cohort: str = ""
     inputs: ReadInputs = field(default_factory=dict, compare=False, repr=False)
     declared_public: tuple[str, ...] = ()
+    own: frozenset[str] | None = None
 
     @property
     def standing(self) -> Standing:
@@ -273,7 +281,13 @@ class Account:
             "cohort": self.cohort,
         }
 
-    def with_inputs(self, inputs: ReadInputs, *, declared_public: Sequence[str] = ()) -> Account:
+    def with_inputs(
+        self,
+        inputs: ReadInputs,
+        *,
+        declared_public: Sequence[str] = (),
+        own: Collection[str] | None = None,
+    ) -> Account:
         """Return the account for calls with public inputs, which it compares with private columns.
 
         A charge, or an attachment, is refused if an input has the values of a column that is
@@ -288,6 +302,11 @@ class Account:
         declared_public : sequence of str
             Inputs that everybody may know, though a private column has the same values: of few
             different ones, say. The entry has this word, and who gave it.
+        own : collection of str, optional
+            Private columns of the account that are the caller's own, by the names with which they
+            were attached; by default all, as for whoever holds the ledger. Of the others they are
+            not told which input is one of them, and nothing at all of inputs with few different
+            values (`cloakgp.ledger.marks.GUESSABLE`): auditors see both.
 
         Raises
         ------
@@ -308,7 +327,12 @@ class Account:
         """
         if unknown := [name for name in declared_public if name not in inputs]:
             raise LedgerError(f"{', '.join(unknown)} cannot be declared public: it is no input")
-        return replace(self, inputs=inputs, declared_public=tuple(declared_public))
+        return replace(
+            self,
+            inputs=inputs,
+            declared_public=tuple(declared_public),
+            own=None if own is None else frozenset(own),
+        )
 
     def check_inputs(self) -> None:
         """Refuse public inputs that are private columns of the account, if one is named.
@@ -321,7 +345,11 @@ class Account:
         """
         if self.name and self.inputs:
             with self.database.reading() as connection:
-                self._recognise_inputs(connection).check(self.name, declared=self.declared_public)
+                recognised_inputs = self._recognise_inputs(connection)
+            self._check_inputs(recognised_inputs, account=self.name)
+
+    def _check_inputs(self, inputs: RecognisedInputs, *, account: str) -> None:
+        inputs.check(account, declared=self.declared_public, own=self.own)
 
     def _recognise_inputs(self, connection: Connection) -> RecognisedInputs:
         attached = TableStore(connection).all("columns")
@@ -353,7 +381,7 @@ class Account:
             account = checked_account(name, rows)
             inputs = self._recognise_inputs(connection)
         check_unit(account["unit"], spender.unit, name=name)
-        inputs.check(name, declared=self.declared_public)
+        self._check_inputs(inputs, account=name)
         if self.cohort not in projection.amounts_of(account):
             raise LedgerError(
                 f"nobody has said who the people of {self.cohort!r} are: attach its column as one "
@@ -374,7 +402,7 @@ class Account:
             note={
                 "columns": [row["name"] for row in found if row["account"] == name],
                 "elsewhere": elsewhere(found, account=name),
-                **inputs.note(name),
+                **inputs.note(name, declared=self.declared_public),
             },
             resumed=self.resumed,
         )
@@ -417,7 +445,7 @@ class Account:
         # Inputs are read before the only writer begins.
         with self.database.reading() as connection:
             inputs = self._recognise_inputs(connection)
-        inputs.check(self.name, declared=self.declared_public)
+        self._check_inputs(inputs, account=self.name)
         with self.database.writing() as writing:
             row = checked_account(self.name, writing.rows)
             known = known_cohort(cohort, row)
@@ -434,7 +462,7 @@ class Account:
                 # Of a cohort of other people, that they are not others is for auditors to see.
                 note={"elsewhere": elsewhere(found, account=self.name)}
                 | ({"columns": here} if known else {})
-                | inputs.note(self.name),
+                | inputs.note(self.name, declared=self.declared_public),
                 account=self.name,
                 column=column,
                 **({"cohort": known} if known else {}),
@@ -588,7 +616,7 @@ class Account:
             drawn=projection.drawn_of(charge) != Amount(),
             draws=charge["draws"],
             amount=projection.counted(charge),
-            kept=charge["release"] is not None,
+            release=charge["release"],
         )
 
     def note(self, key: str, digest: str) -> None:

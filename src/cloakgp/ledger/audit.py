@@ -274,6 +274,11 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
                 f"{about} takes {one['input']!r} to be public, as its writer declares, and the "
                 f"same values are attached there as {one['column']!r}"
             )
+        for one in note.get("inputs_of_others", ()):
+            yield (
+                f"{about} takes {one['input']!r} to be public, and the same few values are "
+                f"attached there as {one['column']!r}, by another person"
+            )
         for one in note.get("inputs_elsewhere", ()):
             yield (
                 f"{about} takes {one['input']!r} to be public, and the same values are attached to "

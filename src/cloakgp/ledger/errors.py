@@ -33,3 +33,10 @@ class PrivateInputError(LedgerError):
     def __init__(self, message: str, names: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.names = names
+
+
+class OthersColumnError(PrivateInputError):
+    """Public inputs are private columns of the account that are not the caller's own.
+
+    Its message names none of them, and ``names`` are for auditors.
+    """

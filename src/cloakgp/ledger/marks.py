@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection
-from cloakgp.ledger.errors import PrivateInputError
+from cloakgp.ledger.errors import OthersColumnError, PrivateInputError
 from cloakgp.ledger.keys import Key, KeyFile, new_salt
-from cloakgp.privacy.fingerprints import fingerprint_column
+from cloakgp.privacy.fingerprints import count_different, fingerprint_column
+
+# A column of fewer different values can be guessed whole, by how often it has each. With so many,
+# there are some 2^60 columns even if all of these numbers are known to within one.
+GUESSABLE = 64
 
 
 def mark_of(text: str, *, salt: str) -> str:
@@ -109,27 +113,36 @@ class RecognisedInputs:
     ----------
     by_name : mapping of str to list of rows
         Name of an input → the columns.
+    guessable : frozenset of str
+        Inputs of so few different values that whoever makes them up can guess a column.
     """
 
     by_name: Mapping[str, Sequence[projection.Row]]
+    guessable: frozenset[str] = frozenset()
 
     @classmethod
     def of(
         cls, inputs: ReadInputs, attached: Sequence[projection.Row], *, keys: KeyFile
     ) -> RecognisedInputs:
         """Return those among the inputs of a call; nothing is read if nothing is attached."""
-        found = {}
+        found, guessable = {}, set()
         for name, read in inputs.items() if attached else ():
+            forms = list(read())
+            # Of every input, whatever it equals: how long this takes tells nothing.
+            if any(is_guessable(values) for values in forms):
+                guessable.add(name)
             columns = {
                 row["mark"]: row
-                for values in read()
+                for values in forms
                 for row in recognised(partial(_fingerprint, values), attached, keys=keys)
             }
             if columns:
                 found[name] = list(columns.values())
-        return cls(found)
+        return cls(found, frozenset(guessable))
 
-    def check(self, account: str, *, declared: Sequence[str]) -> None:
+    def check(
+        self, account: str, *, declared: Sequence[str], own: Collection[str] | None = None
+    ) -> None:
         """Refuse inputs that are private columns of an account.
 
         Parameters
@@ -137,13 +150,25 @@ class RecognisedInputs:
         account : str
         declared : sequence of str
             Inputs that the caller declares to be public.
+        own : collection of str, optional
+            Private columns of the account that are the caller's own; all of them by default. That
+            a guessable input is one of the others is for auditors alone (`note`).
 
         Raises
         ------
         PrivateInputError
+            If inputs are private columns of the caller.
+        OthersColumnError
+            If they are others' alone.
         """
-        private = self._within(account)
-        wrong = {name: columns for name, columns in private.items() if name not in declared}
+        private = {
+            name: columns for name, columns in self._within(account).items() if name not in declared
+        }
+        wrong = {
+            name: [column for column in columns if own is None or column in own]
+            for name, columns in private.items()
+        }
+        wrong = {name: columns for name, columns in wrong.items() if columns}
         if wrong:
             listed = ", ".join(wrong)
             columns = ", ".join(dict.fromkeys(each for both in wrong.values() for each in both))
@@ -154,21 +179,33 @@ class RecognisedInputs:
                 f"--declared-public {','.join(wrong)}",
                 tuple(wrong),
             )
+        if others := tuple(name for name in private if name not in self.guessable):
+            raise OthersColumnError(
+                "a public column has the same values as a private one that somebody else has "
+                f"attached to the account {account!r}",
+                others,
+            )
 
-    def note(self, account: str) -> dict[str, object]:
-        """Return what auditors see: inputs that are private here by name, and elsewhere."""
-        declared = [
-            {"input": name, "column": column}
-            for name, columns in self._within(account).items()
-            for column in columns
-        ]
+    def note(self, account: str, *, declared: Sequence[str]) -> dict[str, object]:
+        """Return what auditors see: inputs that are private here by name, and elsewhere.
+
+        Parameters
+        ----------
+        account : str
+        declared : sequence of str
+            As for `check`. Others are guessable columns of others.
+        """
+        here: dict[bool, list[dict[str, str]]] = {True: [], False: []}
+        for name, columns in self._within(account).items():
+            here[name in declared] += [{"input": name, "column": each} for each in columns]
         others = [
             {"input": name, **other}
             for name, columns in self.by_name.items()
             for other in elsewhere(columns, account=account)
         ]
         return {
-            **({"declared_public": declared} if declared else {}),
+            **({"declared_public": here[True]} if here[True] else {}),
+            **({"inputs_of_others": here[False]} if here[False] else {}),
             **({"inputs_elsewhere": others} if others else {}),
         }
 
@@ -178,6 +215,21 @@ class RecognisedInputs:
             for name, columns in self.by_name.items()
         }
         return {name: columns for name, columns in found.items() if columns}
+
+
+def is_guessable(values: ArrayLike) -> bool:
+    """Return whether a column has so few different values that it can be guessed whole.
+
+    Parameters
+    ----------
+    values : array-like
+
+    Examples
+    --------
+    >>> is_guessable(["yes", "no"] * 500), is_guessable(range(64))
+    (True, False)
+    """
+    return count_different(values) < GUESSABLE
 
 
 def _fingerprint(values: ArrayLike, key: bytes) -> str | None:

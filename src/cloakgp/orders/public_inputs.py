@@ -37,16 +37,20 @@ def public_inputs(
     return inputs_named(source, source.raw_rows(classes=classes, others=others).schema.sources)
 
 
-def inputs_named(source: SourceTable, names: Sequence[str]) -> dict[str, Read]:
+def inputs_named(
+    source: SourceTable, names: Sequence[str], *, fills: Sequence[str] = ()
+) -> dict[str, Read]:
     """Return functions that read columns of a table, and its exposure, by name.
 
     Parameters
     ----------
     source : SourceTable
     names : sequence of str
+    fills : sequence of str
+        As for `read_forms`.
     """
     taken = [*names, *([source.exposure] if source.exposure else [])]
-    return {name: partial(read_forms, source, name) for name in taken}
+    return {name: partial(read_forms, source, name, fills) for name in taken}
 
 
 def read_forms(source: SourceTable, name: str, fills: Sequence[str] = ()) -> list[NDArray[Any]]:

@@ -14,7 +14,7 @@ import hashlib
 import hmac
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy.entries import as_entries, read_entries
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -42,6 +42,40 @@ def fingerprint_column(y: ArrayLike, *, key: bytes) -> str | None:
     >>> one == fingerprint_column([2.0, 1.0, 1.0], key=b"another")
     False
     """
+    sorted_entries = _sorted(y)
+    if sorted_entries is None:
+        return None
+    numbers, words = sorted_entries
+    keyed = hmac.new(key, USE, hashlib.sha256)
+    keyed.update(f"{numbers.size + len(words)} {len(words)}\n".encode())
+    keyed.update(numbers.astype("<f8").tobytes())
+    for word in words:
+        keyed.update(f"{len(word.encode())} ".encode() + word.encode())
+    return keyed.hexdigest()
+
+
+@forget_on_failure
+def count_different(y: ArrayLike) -> int:
+    """Return the number of different entries of a column, as its fingerprint tells them apart.
+
+    Parameters
+    ----------
+    y : array-like
+
+    Examples
+    --------
+    >>> count_different(["1", 1.0, "tall", "tall", 2])
+    3
+    """
+    sorted_entries = _sorted(y)
+    if sorted_entries is None:
+        return 0
+    numbers, words = sorted_entries
+    return np.unique(numbers).size + len(set(words))
+
+
+def _sorted(y: ArrayLike) -> tuple[NDArray[np.float64], list[str]] | None:
+    """Return the numbers and the text of a column, each sorted; None where there are no entries."""
     try:
         numbers = read_entries(y).values.ravel()
         content = [] if not np.isnan(numbers).any() else as_entries(y).ravel().tolist()
@@ -55,10 +89,4 @@ def fingerprint_column(y: ArrayLike, *, key: bytes) -> str | None:
         return None
     if not numbers.size:
         return None
-    found = np.sort(numbers[~np.isnan(numbers)]) + 0.0
-    keyed = hmac.new(key, USE, hashlib.sha256)
-    keyed.update(f"{numbers.size} {len(words)}\n".encode())
-    keyed.update(found.astype("<f8").tobytes())
-    for word in words:
-        keyed.update(f"{len(word.encode())} ".encode() + word.encode())
-    return keyed.hexdigest()
+    return np.sort(numbers[~np.isnan(numbers)]) + 0.0, words

@@ -43,7 +43,7 @@ from cloakgp.service.pages.base import problem_page
 from cloakgp.service.routes import administration, joint_requests, releases, requests, tables
 from cloakgp.service.rules import problems_in_words
 from cloakgp.service.settings import Settings
-from cloakgp.service.worker import give_back_all
+from cloakgp.service.worker import end_all_by_ledger
 
 PREFIX = "/api"
 # Headers of every answer, unless a route has others.
@@ -95,7 +95,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         prepare_processes()
-        await run_in_threadpool(give_back_all, service)
+        await run_in_threadpool(end_all_by_ledger, service)
         for job in await run_in_threadpool(unfinished_jobs, service):
             service.dispatcher.submit(job)
         for request in await run_in_threadpool(open_joint_requests, service):

@@ -177,7 +177,7 @@ class NewTable(Message):
         default=[],
         description="Public columns that everybody may know though a private column of the account "
         "has the same values. It is the custodian's word, which the ledger keeps; without it such "
-        "columns are refused.",
+        "columns are refused, unless few different values are another custodian's.",
     )
 
 

@@ -219,6 +219,8 @@ class Table(Numbered):
     withdrawn: Mapped[int | None]
     # Whether its people may be in other tables of the account, as its custodian says.
     people: Mapped[TablePeople]
+    # Public columns that everybody may know, whatever private column has the same values.
+    declared_public: Mapped[list[str]]
 
     @property
     def cohort(self) -> str:

@@ -136,19 +136,20 @@ class Rates:
             else FixedWindowRateLimiter(shared)
         )
 
-    def count(self, kind: str, who: str) -> None:
-        """Count a request.
+    def count(self, kind: str, who: str, *, many: int = 1) -> None:
+        """Count a request, or several at once.
 
         Parameters
         ----------
         kind, who : str
+        many : int
 
         Raises
         ------
         TooManyError
             If there were too many, this one included.
         """
-        if not self._limiter.hit(self._rates[kind], kind, who):
+        if not self._limiter.hit(self._rates[kind], kind, who, cost=many):
             raise self._too_many(kind, who)
 
     def check(self, kind: str, who: str) -> None:

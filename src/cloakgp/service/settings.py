@@ -167,16 +167,19 @@ def is_safe(address: str) -> bool:
 
 
 MIB = 2**20
-# Rates of one actor, in the notation of the package `limits`; "people in two tables" are refusals,
-# which tell that somebody is in a table of another custodian. Those of one address are "failed"
-# (wrong tokens), "callback" (returns from an identity provider) and "noted" (failures in the audit
-# trail; "noted in all" is for all addresses together).
+# Rates of one actor, in the notation of the package `limits`; "people in two tables" and "columns
+# of others" are refusals, which tell that somebody is in a table of another custodian, or that a
+# column is private there; "compared columns" are those that could have been refused so. Those of
+# one address are "failed" (wrong tokens), "callback" (returns from an identity provider) and
+# "noted" (failures in the audit trail; "noted in all" is for all addresses together).
 RATES: Mapping[str, str] = {
     "default": "600/minute",
     "predict": "1200/minute",
     "plan": "120/minute",
     "upload": "60/minute",
     "people in two tables": "5/day",
+    "columns of others": "5/day",
+    "compared columns": "300/day",
     "failed": "20/minute",
     "callback": "60/minute",
     "noted": "20/hour",

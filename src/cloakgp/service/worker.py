@@ -1,18 +1,19 @@
 """Worker on a job, in a process that may die: each job spends at most once.
 
 A job is one release under one key of the ledger. A process that begins it writes its own name, and
-counts up `beats` while it lives; another process takes the job up only after these stand still. The
-ledger then tells the state of a dead process: a charge without drawn noise is given back, and the
-job begins anew; a published release is the job's; and if noise was drawn and its release was lost,
-the charge stays spent, and the job has failed.
+counts up `beats` while it lives; another process takes the job up only after these stand still.
+
+The ledger alone knows what was drawn, and is asked before a job begins and before it ends, whatever
+its process went through (`end_by_ledger`): a published release is the job's; if noise was drawn and
+no release is kept, the charge stays spent, and the job has failed; a charge without drawn noise is
+given back, and the job begins anew, or ends as its process says.
 
 Before noise is drawn the job's state becomes ``drawing``, which a cancelled job cannot: a job is
-cancelled or draws, never both.
+cancelled or draws, never both. It stays so until the ledger says that nothing was drawn.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -23,14 +24,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 
-from cloakgp.ledger import LedgerError, LimitError, projection
+from cloakgp.ledger import LedgerError, LimitError
+from cloakgp.ledger.accounts import KeyedCharge
 from cloakgp.ledger.chain import acting_as
-from cloakgp.ledger.database import TableStore
+from cloakgp.ledger.errors import PrivateInputError
 from cloakgp.orders import estimators
 from cloakgp.orders.origin import Origin
 from cloakgp.orders.progress import Reporter, State
+from cloakgp.orders.public_inputs import inputs_named
 from cloakgp.orders.visits import VisitOrder, make_visit
 from cloakgp.privacy.spending import (
     Budget,
@@ -51,15 +54,24 @@ from cloakgp.service.messages import Choices
 from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request, Table, now
 from cloakgp.service.operations.jobs import NO_LONGER
 from cloakgp.service.people import NamedPeople, SharedPeopleError, check_disjoint, others_of
+from cloakgp.service.public_columns import fills_of, own_columns, public_columns_of
 from cloakgp.service.settings import Settings
-from cloakgp.service.visits import asked_of
+from cloakgp.service.visits import asked_of, content_of
 from cloakgp.utils.formatting import kind_and_place
 from cloakgp.utils.threads import repeated
 
 # Seconds between beats; after so many without one, a process is taken for dead.
 BEAT, DEAD = 1.0, 10.0
-# Attempts at a job.
+# Attempts at a job, and at noting its end.
 ATTEMPTS = 4
+# What a job without a process has no more.
+NO_STEP: dict[str, Any] = {"step": "", "share": None}
+# Failure of a process → the event for auditors, and what it is about.
+NOTED = {
+    "person": ("job cancelled", NO_LONGER),
+    "people": ("release refused", "people of its table are in another one of {account}"),
+    "inputs": ("release refused", "public columns of its table are private ones of {account}"),
+}
 log = logging.getLogger("cloakgp.service")
 
 
@@ -106,55 +118,110 @@ def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -
             _make(service, run)
     except StoppedError:
         return
+    except _NoLongerError:
+        failure = "person"
     except LimitError:
         failure = "limit"
     except SharedPeopleError:
         failure = "people"
-        _note_shared(service, job)
-    except _LostError:
-        failure = "lost"
+    except PrivateInputError:
+        failure = "inputs"
     except _CrashedError:
         failure = "crashed"
-        give_back(service, run.job)
     except Exception as error:
         if run.is_stopped():
             return
         # The message might quote a value: the log has the kind and the place alone.
         log.error("job %d failed: %s", job, kind_and_place(error))
         failure = "failed"
-    if failure:
+    for _ in range(ATTEMPTS):
+        try:
+            _end(service, run, failure)
+        except Exception as error:
+            # The database may be away for a moment; otherwise the next start ends the job.
+            log.error("the end of job %d is not noted: %s", job, kind_and_place(error))
+            time.sleep(BEAT)
+        else:
+            return
+
+
+def _end(service: Service, run: JobRun, failure: str) -> None:
+    """End a job as the ledger says; if nothing was drawn for it, by the failure of its process."""
+    if failure and not run.is_mine(step=""):
+        return
+    if end_by_ledger(service, run.job):
+        return
+    if failure == "person":
+        run.finish("cancelled")
+    else:
         run.finish("failed", failure=failure)
+    if failure in NOTED:
+        with service.database.writing() as session:
+            account = session.get_one(Job, run.job).request.table.account
+            what, about = NOTED[failure]
+            about = f"job {run.job}: {about.format(account=account)}"
+            note_event(session, who="service", what=what, about=about)
 
 
-def _note_shared(service: Service, job: int) -> None:
-    """Note that people of a job's table are in another, which its end tells whoever asked."""
-    with service.database.writing() as session:
-        account = session.get_one(Job, job).request.table.account
-        about = f"job {job}: people of its table are in another one of {account}"
-        note_event(session, who="service", what="release refused", about=about)
+def end_by_ledger(service: Service, job: int) -> bool:
+    """End a job for which noise may have been drawn, whatever was noted of it; or free its room.
 
+    Parameters
+    ----------
+    service : Service
+    job : int
 
-def give_back(service: Service, job: int) -> None:
-    """Give back the room that an ended job holds, if nothing was drawn for it."""
+    Returns
+    -------
+    bool
+        Whether it has ended: False if nothing was drawn for it, and nothing is held any more.
+    """
     with service.database.reading() as session:
-        row = session.get(Job, job)
-        request = None if row is None else row.request
-    if request is not None:
-        with suppress(_LostError):
-            _clear(service, request)
+        request = session.get_one(Job, job).request
+    charge = _charge_of(service, request)
+    if charge is None:
+        return False
+    kept = charge.release
+    failure = "" if kept else "lost" if charge.open else "drawn"
+    with service.database.writing() as session:
+        made = select(MadeRelease).where(MadeRelease.request_id == request.id)
+        if kept and session.scalar(made) is None:
+            size = len(content_of(session, kept))
+            session.add(
+                MadeRelease(request_id=request.id, digest=kept, size=size, charge=charge.number)
+            )
+        state: JobState = "done" if kept else "failed"
+        session.execute(
+            update(Job)
+            .where(Job.id == job, or_(Job.state != state, Job.failure != failure))
+            .values(state=state, failure=failure, finished=now(), **NO_STEP)
+        )
+    return True
 
 
-def give_back_all(service: Service) -> None:
-    """Give back the room of ended jobs whose process could not do so."""
+def end_all_by_ledger(service: Service) -> None:
+    """Correct the ends of jobs whose process, or the ledger, could not be asked."""
     with service.database.reading() as session:
         ended = session.scalars(select(Job.id).where(Job.state.in_(("cancelled", "failed"))))
         jobs = list(ended)
     for job in jobs:
-        give_back(service, job)
+        end_by_ledger(service, job)
 
 
-class _LostError(Exception):
-    """Noise was drawn, and its release is lost."""
+def _charge_of(service: Service, request: Request) -> KeyedCharge | None:
+    """Return the charge of a request, if noise may have been drawn; else give back its hold."""
+    account = service.ledger.account(request.table.account)
+    charge = account.find(request.key)
+    if charge is None or not charge.open or charge.drawn:
+        return charge
+    with acting_as("cloakgp service"), suppress(LedgerError):
+        service.ledger.void(charge.number, reason="the process of its job died")
+    # At the same moment, it may have been drawn for after all, or closed.
+    return account.find(request.key)
+
+
+class _NoLongerError(Exception):
+    """The person who asked may no longer do so."""
 
 
 class _CrashedError(Exception):
@@ -203,7 +270,8 @@ class JobRun:
             Job.state == row.state,
             Job.runner == row.runner,
             Job.beats == row.beats,
-            state="running",
+            # Noise may have been drawn, until the ledger is asked.
+            state="drawing" if row.state == "drawing" else "running",
             runner=self.runner,
             attempts=row.attempts + 1,
             beats=row.beats + 1,
@@ -214,7 +282,7 @@ class JobRun:
 
         def beat() -> None:
             try:
-                if not self._is_mine(beats=Job.beats + 1):
+                if not self.is_mine(beats=Job.beats + 1):
                     self._lost.set()
             except Exception:
                 # The database may be away for a moment.
@@ -232,19 +300,18 @@ class JobRun:
         share = None
         if state.done is not None and state.total:
             share = min(1.0, float(state.done) / float(state.total))
-        if not self._is_mine(step=state.text, share=share):
+        if not self.is_mine(step=state.text, share=share):
+            raise StoppedError("the job was cancelled, or taken by another process")
+
+    def begin(self) -> None:
+        """Note that nothing was drawn, so that the job can be cancelled; or stop."""
+        if not self.is_mine(state="running", **NO_STEP):
             raise StoppedError("the job was cancelled, or taken by another process")
 
     def begin_drawing(self) -> None:
         """Note that noise is about to be drawn, which ends cancellation; or stop."""
-        mine = self._change(
-            Job.runner == self.runner,
-            Job.state.in_(("running", "drawing")),
-            state="drawing",
-            step="asking the private column, and learning from the noisy answers",
-            share=None,
-        )
-        if not mine:
+        step = "asking the private column, and learning from the noisy answers"
+        if not self.is_mine(state="drawing", step=step, share=None):
             raise StoppedError("the job was cancelled, or taken by another process")
         self._drawing = True
 
@@ -255,12 +322,12 @@ class JobRun:
             Job.state.not_in(FINISHED),
             state=state,
             failure=failure,
-            step="",
-            share=None,
             finished=now(),
+            **NO_STEP,
         )
 
-    def _is_mine(self, **values: Any) -> bool:
+    def is_mine(self, **values: Any) -> bool:
+        """Return whether the job is unfinished and this process's, and set values if so."""
         return self._change(
             Job.runner == self.runner, Job.state.in_(("running", "drawing")), **values
         )
@@ -272,19 +339,17 @@ class JobRun:
 
 
 def _make(service: Service, run: JobRun) -> None:
-    """Publish the release of a job under its request's key, and note it."""
+    """Publish the release of a job under its request's key, unless noise was drawn for that."""
     with service.database.reading() as session:
         row = session.get(Job, run.job)
         assert row is not None
         request = row.request
-    _clear(service, request)
+    if end_by_ledger(service, run.job):
+        return
+    run.begin()
     if not request.person.may_ask():
         # They lost their role after the request or its approval.
-        run.finish("cancelled")
-        with service.database.writing() as session:
-            about = f"job {run.job}: {NO_LONGER}"
-            note_event(session, who="service", what="job cancelled", about=about)
-        return
+        raise _NoLongerError
     with service.database.reading() as session:
         order = asked_of(
             service,
@@ -294,12 +359,20 @@ def _make(service: Service, run: JobRun) -> None:
             origin=Origin(purpose=request.purpose, by=request.person.name),
             stopped=run.is_stopped,
         )
+        own = own_columns(session, request.table.account, who=request.table.registered_by)
+        fills = fills_of(session, request.table.account)
     _check_people(service, request.table)
     account = service.ledger.account(
         request.table.account,
         purpose=f"{request.purpose} ({request.key})",
         approved_by=request.decided_by or "",
         cohort=request.table.cohort,
+    )
+    # All public columns, whichever were chosen: no choices tell which of them is refused.
+    account = account.with_inputs(
+        inputs_named(order.source, public_columns_of(request.table), fills=fills),
+        declared_public=request.table.declared_public,
+        own=own,
     )
     reporter = Reporter(show=run.report, target=order.gap)
 
@@ -313,22 +386,7 @@ def _make(service: Service, run: JobRun) -> None:
             return estimators.make_release(order, reporter=reporter)
 
     with acting_as(request.person.name):
-        made = account.publish(make, key=request.key)
-    content = made.to_bytes()
-    with service.database.writing() as session:
-        charges = TableStore(session.connection()).all(
-            "charges", account=account.name, key=request.key
-        )
-        if session.scalar(select(MadeRelease).where(MadeRelease.request_id == request.id)) is None:
-            session.add(
-                MadeRelease(
-                    request_id=request.id,
-                    digest=hashlib.sha256(content).hexdigest(),
-                    size=len(content),
-                    charge=charges[0]["number"],
-                )
-            )
-    run.finish("done")
+        account.publish(make, key=request.key)
 
 
 def _check_people(service: Service, table: Table) -> None:
@@ -338,29 +396,6 @@ def _check_people(service: Service, table: Table) -> None:
             others = others_of(session, table.account, but=table.name)
         own = NamedPeople(Path(table.path), table.person, table.query)
         check_disjoint(own, others, limits=service.settings.table_limits)
-
-
-def _clear(service: Service, request: Request) -> None:
-    """Give back the reservation of a process that died, if nothing was drawn for it.
-
-    Raises
-    ------
-    _LostError
-        If noise was drawn.
-    """
-    with service.ledger.database.reading() as connection:
-        charges = TableStore(connection).all(
-            "charges", account=request.table.account, key=request.key
-        )
-    for charge in charges:
-        if charge["state"] == projection.OPEN:
-            try:
-                with acting_as("cloakgp service"):
-                    service.ledger.void(charge["number"], reason="the process of its job died")
-            except LedgerError:
-                raise _LostError from None
-        elif charge["release"] is None:
-            raise _LostError
 
 
 @dataclass(frozen=True)

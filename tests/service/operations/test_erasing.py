@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 
 import pytest
-from services import register, work_as, write_people
+from services import add_custodians, register, work_as, write_people
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, NotFoundError
@@ -81,6 +81,14 @@ def test_the_file_of_a_table_is_erased_and_its_releases_stay(
     assert erase_table(custodian, table.id).withdrawn
     auditor = work_as(service, tokens[Role.AUDITOR])
     assert any((e.what, e.about) == ("file erased", "heights") for e in list_events(auditor))
+
+
+def test_the_file_of_another_custodian_is_not_found(service, custodian, table):
+    other = work_as(service, add_custodians(service, "oscar")["oscar"])
+    with pytest.raises(NotFoundError, match="no such file"):
+        erase_table(other, table.id)
+    assert len(files(service)) == 1
+    assert [each.id for each in list_tables(custodian)] == [table.id]
 
 
 def test_nothing_is_erased_under_a_job(service, custodian, analyst, table):

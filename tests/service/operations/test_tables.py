@@ -10,6 +10,7 @@ import pytest
 from services import add_custodians, add_everything, register, work_as, write_people
 from sqlalchemy import select
 
+from cloakgp.ledger.marks import GUESSABLE
 from cloakgp.privacy.spending import Cost, Spender
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, ServiceError
@@ -26,6 +27,8 @@ from cloakgp.service.operations.tables import (
     upload_table,
     withdraw_table,
 )
+from cloakgp.service.public_columns import own_columns
+from cloakgp.service.rates import Rates
 
 
 @pytest.fixture
@@ -316,6 +319,144 @@ def test_a_private_column_of_the_account_is_no_public_column(
     assert made.inputs == ["age", "visits"]
     (note,) = verify_ledger(work_as(service, tokens[Role.AUDITOR])).notes
     assert "takes 'visits' to be public, as its writer declares" in note
+
+
+def write_columns(path, **columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join(",".join(map(str, row)) for row in [columns, *rows]) + "\n")
+
+
+ILL = ["yes"] * 3 + ["no"] * 5
+# As many as nobody guesses.
+PAY = [1000 + 7 * k for k in range(GUESSABLE)]
+ABOUT_PAY = {"name": "pay", "path": "pay.csv", "output": "pay", "bounds": (0, 9000)}
+
+
+def told_auditors(service, tokens):
+    return verify_ledger(work_as(service, tokens[Role.AUDITOR])).notes
+
+
+@pytest.mark.usefixtures("account")
+def test_guesses_of_a_column_of_few_values_are_answered_to_nobody(
+    service, tokens, custodian, other, folder
+):
+    """One table has all guesses of how many are ill, and is registered as any other."""
+    write_columns(folder / "clinic.csv", age=range(8), ill=ILL)
+    write_columns(
+        folder / "guesses.csv",
+        **{f"c{k}": ["yes"] * k + ["no"] * (8 - k) for k in range(9)},
+        height=range(8),
+    )
+    clinic = {"output": "ill", "inputs": ["age"], "bounds": None, "classes": ["yes", "no"]}
+    register_table(custodian, new(name="clinic", path="clinic.csv", **clinic))
+    made = register_table(other, new(path="guesses.csv", bounds=(0, 9)))
+    assert len(made.inputs) == 9
+    (note,) = told_auditors(service, tokens)
+    assert (
+        "takes 'c3' to be public, and the same few values are attached there as 'clinic: " in note
+    )
+    # Of one's own columns all is told.
+    write_columns(folder / "mine.csv", c3=ILL[::-1], ill=["yes"] * 2 + ["no"] * 6)
+    mine = new(name="mine", path="mine.csv", **clinic | {"inputs": ["c3"]})
+    with pytest.raises(InvalidError, match="c3 cannot be public"):
+        register_table(custodian, mine)
+
+
+@pytest.mark.usefixtures("account")
+def test_of_others_columns_of_many_values_no_name_is_told_and_rarely(
+    service, custodian, other, folder
+):
+    service = replace(service, rates=Rates({"columns of others": "1/day"}))
+    other = replace(other, service=service)
+    write_columns(folder / "pay.csv", age=range(GUESSABLE), pay=PAY)
+    register_table(custodian, new(**ABOUT_PAY))
+    write_columns(folder / "copy.csv", height=range(200, 264), wage=PAY[::-1], age=range(1, 65))
+    write_columns(folder / "none.csv", height=range(200, 264), age=range(1, 65))
+    copy = {"path": "copy.csv", "bounds": (0, 300)}
+    kind, words = said(lambda: register_table(other, new(**copy)))
+    assert (kind, "wage" in words, "pay" in words) == ("invalid", False, False)
+    assert "same values as a private column of somebody else" in words
+    noted = ("bob", "table refused", "t: wage, a private column of people, as a public one")
+    assert events(service)[-1] == noted
+    # And then neither yes nor no.
+    for path in ("copy.csv", "none.csv"):
+        kind, words = said(lambda path=path: register_table(other, new(**copy | {"path": path})))
+        assert (kind, "no more of them are compared today" in words) == ("too-many", True)
+    # Where nothing is answered, nothing is compared; others go on.
+    assert register_table(other, new(**copy, declared_public=["age", "wage"])).rows == 64
+    write_people(folder / "people.csv")
+    assert register_table(custodian, new(name="u", path="people.csv")).rows == 24
+
+
+@pytest.mark.usefixtures("account")
+def test_so_many_columns_a_day_are_compared_with_those_of_others(service, custodian, other, folder):
+    other = replace(other, service=replace(service, rates=Rates({"compared columns": "3/day"})))
+    write_columns(folder / "wide.csv", a=range(1, 9), b=range(2, 10), height=range(8))
+    wide = {"path": "wide.csv", "bounds": (0, 9)}
+    # As long as nobody else has a private column here, no answer tells anything.
+    for name in ("one", "two"):
+        register_table(other, new(**wide, name=name))
+    write_columns(folder / "pay.csv", age=range(100, 100 + GUESSABLE), pay=PAY)
+    register_table(custodian, new(**ABOUT_PAY))
+    register_table(other, new(**wide, name="three"))
+    assert said(lambda: register_table(other, new(**wide)))[0] == "too-many"
+    register_table(other, new(**wide, declared_public=["a"]))
+
+
+@pytest.mark.usefixtures("account")
+def test_a_public_column_of_a_table_is_no_private_one_of_another(custodian, folder):
+    """In either order: releases of the first table hold it, row by row."""
+    write_columns(folder / "t.csv", age=range(8), height=range(60, 68), weight=range(20, 28))
+    heights = new(name="heights", path="t.csv", inputs=["age", "weight"], bounds=(0, 100))
+    weights = new(name="w", path="t.csv", output="weight", inputs=["age"], bounds=(0, 100))
+    first = register_table(custodian, heights)
+    kind, words = said(lambda: register_table(custodian, weights))
+    assert kind == "invalid"
+    assert "weight cannot be private: releases of the table heights hold the public weight" in words
+    withdraw_table(custodian, first.id)
+    declared = {"name": "again", "declared_public": ["weight"]}
+    register_table(custodian, heights.model_copy(update=declared))
+    assert register_table(custodian, weights).rows == 8
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("rows", [8, GUESSABLE])
+def test_a_public_column_of_another_custodian_is_no_private_one(
+    service, custodian, other, folder, rows
+):
+    """Few values may be the same by chance, and nobody keeps others from registering these."""
+    write_columns(folder / "a.csv", weight=range(rows), height=range(100, 100 + rows))
+    write_columns(folder / "b.csv", age=range(200, 200 + rows), weight=range(rows))
+    register_table(other, new(name="heights", path="a.csv", bounds=(0, 300)))
+    weights = new(name="w", path="b.csv", output="weight", bounds=(0, 100))
+    noted = "w: its private column is the public weight of heights"
+    if rows < GUESSABLE:
+        assert register_table(custodian, weights).rows == rows
+        assert ("custodian", "column noted", noted) in events(service)
+    else:
+        assert "weight cannot be private" in said(lambda: register_table(custodian, weights))[1]
+        assert events(service)[-1] == ("custodian", "table refused", noted)
+
+
+@pytest.mark.usefixtures("account")
+def test_a_copy_of_the_private_column_is_no_public_one(custodian, folder):
+    write_columns(folder / "t.csv", height=range(8), cm=range(8))
+    copied = new(path="t.csv", bounds=(0, 9))
+    kind, words = said(lambda: register_table(custodian, copied))
+    assert (kind, "cm cannot be public: the private column has" in words) == ("invalid", True)
+    register_table(custodian, copied.model_copy(update={"declared_public": ["cm"]}))
+
+
+def test_who_has_a_column_is_not_guessed_from_its_name(service, custodian, other, folder):
+    """Two tables of two people may give their columns one name in the ledger."""
+    open_account(custodian, NewAccount(name="people", limit=PrivacyBudget(epsilon=1)))
+    write_columns(folder / "a.csv", age=range(8), **{"b: c": range(20, 28)})
+    write_columns(folder / "b.csv", age=range(8), c=range(30, 38))
+    about = {"inputs": ["age"], "bounds": (0, 100)}
+    register_table(custodian, new(name="a", path="a.csv", output="b: c", **about))
+    register_table(other, new(name="a: b", path="b.csv", output="c", **about))
+    with service.database.reading() as session:
+        assert own_columns(session, "people", who="bob") == frozenset()
 
 
 @pytest.mark.usefixtures("account")

@@ -88,7 +88,7 @@ def test_a_table_of_other_people_is_added(sent, visit):
 
 def test_a_column_that_a_private_one_equals_is_ticked_or_not_public(sent):
     custodian, where = sent
-    custodian.send("/add-table/declare", {**where, **DECLARED})
+    first = custodian.send("/add-table/declare", {**where, **DECLARED})
     turned = {"output": "age", "public": "height", "account": "=children", "name": "ages"}
     asked = {**where, **DECLARED, **turned}
     assert (
@@ -97,6 +97,12 @@ def test_a_column_that_a_private_one_equals_is_ticked_or_not_public(sent):
             "/add-table/declare", params={**where, "output": "age", "public": "height"}
         ).text
     )
+    refused = custodian.send("/add-table/declare", asked)
+    assert refused.status_code == 422
+    assert "age cannot be private: releases of the table heights hold the public age" in (
+        refused.text
+    )
+    custodian.send(f"{first.url.path}/withdraw")
     refused = custodian.send("/add-table/declare", asked)
     assert refused.status_code == 422
     assert "height cannot be public: a private column of the account has the same" in refused.text

@@ -41,16 +41,19 @@ ABANDONED = DAY
 
 @operation
 def erase_table(work: Work, table: Id) -> TableView:
-    """Erase the uploaded file of a table; the table is withdrawn, and its releases stay.
+    """Erase the uploaded file of a table of one's own; it is withdrawn, and its releases stay.
 
     Raises
     ------
     ConflictError
         If a release of it is under way, or its file was not uploaded.
     NotFoundError
+        If there is no such table, or its file is another custodian's.
     """
     with work.database.writing() as session:
         row = row_of(session, Table, table, called="table")
+        if row.registered_by != work.actor.name:
+            raise NotFoundError("file")
         path = Path(row.path)
         if path.parent != work.service.settings.uploads:
             raise ConflictError(

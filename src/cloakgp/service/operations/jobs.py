@@ -20,9 +20,13 @@ FAILURES = {
     "": "",
     "limit": "the account's limit leaves no room: nothing was spent",
     "people": SHARED,
+    "inputs": "public columns of its table have the values of private ones of the account: nothing "
+    "was drawn. Its custodian withdraws the table, and registers it again without them",
     "failed": "it failed, and nothing was published: the server's log names the place",
     "lost": "its process died after noise was drawn: all of its budget stays spent. Make a new "
     "request",
+    "drawn": "it failed after noise was drawn, and nothing was published: what was drawn stays "
+    "spent. Make a new request",
     "crashed": "its process died again and again: nothing was published",
 }
 

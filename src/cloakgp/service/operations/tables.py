@@ -20,11 +20,11 @@ from cloakgp.columns.cells import cells_of
 from cloakgp.columns.remarks import remarks_on
 from cloakgp.data.formats import format_of
 from cloakgp.data.limits import ReadingLimits
-from cloakgp.data.raw import DROP, REFUSE, RawRows, RawTable
+from cloakgp.data.raw import RawRows, RawTable
 from cloakgp.data.schema import ADDRESSES, check_header, table_suffix
 from cloakgp.data.tables import column_names_of, read_people, read_public
-from cloakgp.ledger.errors import PrivateInputError
-from cloakgp.ledger.marks import ReadInputs
+from cloakgp.ledger.errors import OthersColumnError, PrivateInputError
+from cloakgp.ledger.marks import ReadInputs, is_guessable
 from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, format_of_table
 from cloakgp.orders.public_inputs import read_forms
 from cloakgp.privacy import OutputBounds
@@ -47,10 +47,30 @@ from cloakgp.service.messages import (
 )
 from cloakgp.service.models import Rules, Table, Upload, now
 from cloakgp.service.people import SHARED, NamedPeople, are_apart, others_of
+from cloakgp.service.public_columns import (
+    equal_columns,
+    fills_of,
+    own_columns,
+    private_column_of,
+    public_columns_of,
+    source_of,
+)
 from cloakgp.utils.files import PERSONAL
 
 # Public cells of each column that a custodian sees before a table is registered.
 SHOWN_CELLS = 5
+# What tells custodians something of others' tables, and is limited by the day.
+PEOPLE, OF_OTHERS, COMPARED = "people in two tables", "columns of others", "compared columns"
+GUESSED = {
+    PEOPLE: "too many of your tables had people of other tables, and no more of them are compared "
+    "today: leave out that its people are in no other, or wait",
+    OF_OTHERS: "too many of your tables had private columns of other custodians among their public "
+    "ones, and no more of them are compared today: declare which columns everybody may know, or "
+    "wait",
+    COMPARED: "too many public columns of yours were compared with private ones of other "
+    "custodians today: declare which columns everybody may know, or wait",
+}
+LEAVE_OUT = "Leave it out; or, if everybody may know it, declare that it is public"
 
 
 @operation
@@ -132,27 +152,29 @@ def register_table(work: Work, new: NewTable) -> TableView:
     except (ValueError, OSError) as error:
         raise InvalidError(_without_place(error, path)) from None
     _check_people(work, new, path)
-    _attach(work, new, private, inputs=_inputs(work, new, path, raw.schema))
     low, high = new.bounds or (None, None)
+    table = Table(
+        name=new.name,
+        account=new.account,
+        note=new.note,
+        path=str(path),
+        query=new.query,
+        schema=schema_to_text(raw.schema),
+        output=new.output,
+        low=low,
+        high=high,
+        classes=list(new.classes),
+        person=new.person,
+        people=new.people,
+        declared_public=list(new.declared_public),
+        missing_output=new.missing_output,
+        rows=rows,
+        registered_by=work.actor.name,
+    )
+    _check_private(work, table, private)
+    _attach(work, table, private)
     with work.database.writing() as session:
         _check_name(session, new.name)
-        table = Table(
-            name=new.name,
-            account=new.account,
-            note=new.note,
-            path=str(path),
-            query=new.query,
-            schema=schema_to_text(raw.schema),
-            output=new.output,
-            low=low,
-            high=high,
-            classes=list(new.classes),
-            person=new.person,
-            people=new.people,
-            missing_output=new.missing_output,
-            rows=rows,
-            registered_by=work.actor.name,
-        )
         session.add(table)
         session.flush()
         note_event(session, who=work.actor, what="table registered", about=new.name)
@@ -318,79 +340,141 @@ def _check_people(work: Work, new: NewTable, path: Path) -> None:
     with work.database.reading() as session:
         others = others_of(session, new.account)
     own, limits = NamedPeople(path, new.person, new.query), work.service.settings.table_limits
-    _check_guesses(work)
+    _check_guesses(work, PEOPLE)
     try:
         apart = work.service.reading.call(are_apart, work.stopped, own, others, limits=limits)
     except (ValueError, OSError) as error:
         raise InvalidError(_without_place(error, path)) from None
     # Others that were compared at the same time may have been the last.
-    _check_guesses(work)
+    _check_guesses(work, PEOPLE)
     if apart:
         return
     with work.database.writing() as session:
         about = f"{new.name}: people of another table of {new.account}, as people of no other"
         note_event(session, who=work.actor, what="table refused", about=about)
-    _check_guesses(work, counted=True)
+    _check_guesses(work, PEOPLE, counted=1)
     raise InvalidError(SHARED, fields={"people": "are in another table"})
 
 
-def _check_guesses(work: Work, *, counted: bool = False) -> None:
-    """Refuse to compare people for whoever had too many refusals, the counted one included."""
-    rates = work.service.rates
+def _check_guesses(work: Work, kind: str, *, counted: int = 0) -> None:
+    """Refuse to compare for whoever was told too much the same day, the counted included."""
+    rates, who = work.service.rates, str(work.actor.id)
     try:
-        (rates.count if counted else rates.check)("people in two tables", str(work.actor.id))
+        if counted:
+            rates.count(kind, who, many=counted)
+        else:
+            rates.check(kind, who)
     except TooManyError as error:
-        raise TooManyError(
-            error.seconds,
-            "too many of your tables had people of other tables, and no more of them are compared "
-            "today: leave out that its people are in no other, or wait",
-        ) from None
+        raise TooManyError(error.seconds, GUESSED[kind]) from None
 
 
-def _inputs(work: Work, new: NewTable, path: Path, schema: Schema) -> ReadInputs:
-    """Return functions that read public columns, one at a time, as private ones are attached."""
+def _check_private(work: Work, table: Table, private: NDArray[Any]) -> None:
+    """Refuse a private column that is a public one of the account's open tables, or of its own.
+
+    Of other custodians' tables, columns of few different values may be the same by chance: auditors
+    alone see it.
+
+    Raises
+    ------
+    InvalidError
+    """
     with work.database.reading() as session:
-        query = select(Table.missing_output).where(Table.account == new.account).distinct()
-        fills = tuple(each for each in session.scalars(query) if each not in (REFUSE, DROP))
-    limits = work.service.settings.table_limits
-    source = SourceTable(path=path, output=new.output, query=new.query, limits=limits)
-    return {
-        name: partial(work.service.reading.call, read_forms, work.stopped, source, name, fills)
-        for name in schema.sources
-    }
+        query = select(Table).where(Table.account == table.account, Table.withdrawn.is_(None))
+        tables = [*session.scalars(query), table]
+        fills = fills_of(session, table.account, table.missing_output)
+    guessable = is_guessable(private)
+    for each in tables:
+        names = [name for name in public_columns_of(each) if name not in each.declared_public]
+        source = source_of(each, limits=work.service.settings.table_limits)
+        try:
+            found = work.service.reading.call(
+                equal_columns, work.stopped, private, source, names, fills
+            )
+        except (ValueError, OSError):
+            # No release is made of a table that cannot be read.
+            continue
+        if not found:
+            continue
+        listed, noted = ", ".join(found), f"{table.name}: its private column is the public"
+        own = each.registered_by == work.actor.name
+        with work.database.writing() as session:
+            what = "table refused" if own or not guessable else "column noted"
+            about = f"{noted} {listed} of {each.name}"
+            note_event(session, who=work.actor, what=what, about=about)
+        if each is table:
+            raise InvalidError(
+                f"{listed} cannot be public: the private column has the same values. {LEAVE_OUT}",
+                fields={"declared_public": f"{listed}: the private column has the same values"},
+            )
+        if own or not guessable:
+            raise InvalidError(
+                f"{table.output} cannot be private: releases of the table {each.name} hold the "
+                f"public {listed}, with the same values. Withdraw that table first; register it "
+                "again without this column, or with the word that everybody may know it"
+            )
 
 
-def _attach(work: Work, new: NewTable, private: NDArray[Any], *, inputs: ReadInputs) -> None:
+def _attach(work: Work, table: Table, private: NDArray[Any]) -> None:
     """Attach the column to the ledger; auditors alone learn whether it was attached before.
 
     Raises
     ------
     InvalidError
         If a public column is a private one of the account.
+    TooManyError
+        If too many were compared with private columns of other custodians, or refused for these.
     """
-    if unknown := [name for name in new.declared_public if name not in inputs]:
+    inputs, declared = _inputs(work, table), table.declared_public
+    if unknown := [name for name in declared if name not in inputs]:
         raise InvalidError(
             f"{', '.join(unknown)} cannot be declared public: it is no public column",
             fields={"declared_public": "are not all public columns"},
         )
-    cohort = new.name if new.people == "disjoint" else ""
-    column = f"{new.name}: {new.output}"
+    with work.database.reading() as session:
+        own = own_columns(session, table.account, who=work.actor.name)
+    of_others = any(
+        column["account"] == table.account and column["name"] not in own
+        for column in work.ledger.columns()
+    )
+    guesses = len(set(inputs) - set(declared)) if of_others else 0
+    if guesses:
+        _check_guesses(work, OF_OTHERS)
+        _check_guesses(work, COMPARED, counted=guesses)
     try:
         with work.acting():
-            account = work.ledger.account(new.account)
-            account = account.with_inputs(inputs, declared_public=new.declared_public)
-            account.attach(private, column=column, cohort=cohort)
+            account = work.ledger.account(table.account)
+            account = account.with_inputs(inputs, declared_public=declared, own=own)
+            account.attach(private, column=private_column_of(table), cohort=table.cohort)
     except PrivateInputError as error:
         names = ", ".join(error.names)
         # It tells the custodian that the values are attached: whoever guesses leaves a trace.
         with work.database.writing() as session:
-            about = f"{new.name}: {names}, a private column of {new.account}, as a public one"
+            about = f"{table.name}: {names}, a private column of {table.account}, as a public one"
             note_event(session, who=work.actor, what="table refused", about=about)
+        if isinstance(error, OthersColumnError):
+            _check_guesses(work, OF_OTHERS, counted=1)
+            raise InvalidError(
+                "one of the public columns has the same values as a private column of somebody "
+                "else in this account, and is no public one. Leave out columns that not everybody "
+                "may know; or declare of those that everybody may know that they are public",
+                fields={"declared_public": "a private column of others has the values of one"},
+            ) from None
         raise InvalidError(
             f"{names} cannot be public: a private column of the account has the same values. "
-            "Leave it out; or, if everybody may know it, declare that it is public",
+            f"{LEAVE_OUT}",
             fields={"declared_public": f"{names}: a private column has the same values"},
         ) from None
+
+
+def _inputs(work: Work, table: Table) -> ReadInputs:
+    """Return functions that read public columns, one at a time, as private ones are attached."""
+    with work.database.reading() as session:
+        fills = fills_of(session, table.account, table.missing_output)
+    source = source_of(table, limits=work.service.settings.table_limits)
+    return {
+        name: partial(work.service.reading.call, read_forms, work.stopped, source, name, fills)
+        for name in public_columns_of(table)
+    }
 
 
 def _without_place(error: Exception, path: Path) -> str:
