@@ -8,7 +8,6 @@ learn a private column of another one by it (`cloakgp.ledger.marks`).
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from sqlalchemy.orm import Session
 from cloakgp.columns import schema_from_text
 from cloakgp.data.limits import ReadingLimits
 from cloakgp.data.raw import DROP, REFUSE
+from cloakgp.ledger.keys import new_salt
 from cloakgp.orders.options import SourceTable
 from cloakgp.orders.public_inputs import read_forms
 from cloakgp.privacy.fingerprints import fingerprint_column
@@ -83,7 +83,7 @@ def equal_columns(
     names, fills : sequence of str
         As for `cloakgp.orders.public_inputs.read_forms`.
     """
-    key = secrets.token_bytes()
+    key = bytes.fromhex(new_salt())
     wanted = fingerprint_column(private, key=key)
     return [
         name

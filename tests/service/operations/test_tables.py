@@ -13,6 +13,7 @@ from sqlalchemy import select
 from cloakgp.ledger.marks import GUESSABLE
 from cloakgp.privacy.spending import Cost, Spender
 from cloakgp.service.access import Role
+from cloakgp.service.confined import Confinement
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, ServiceError
 from cloakgp.service.messages import ChangedPerson, Look, NewAccount, NewTable, PrivacyBudget
 from cloakgp.service.models import Event
@@ -27,7 +28,7 @@ from cloakgp.service.operations.tables import (
     upload_table,
     withdraw_table,
 )
-from cloakgp.service.public_columns import own_columns
+from cloakgp.service.public_columns import equal_columns, own_columns
 from cloakgp.service.rates import Rates
 
 
@@ -436,6 +437,25 @@ def test_a_public_column_of_another_custodian_is_no_private_one(
     else:
         assert "weight cannot be private" in said(lambda: register_table(custodian, weights))[1]
         assert events(service)[-1] == ("custodian", "table refused", noted)
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("error", [OSError(5, "failed"), InvalidError("it took too long")])
+def test_a_table_that_cannot_be_read_keeps_nobody_from_registering(
+    custodian, other, folder, monkeypatch, error
+):
+    write_columns(folder / "a.csv", age=range(8), height=range(100, 108))
+    register_table(other, new(name="first", path="a.csv", bounds=(0, 300)))
+    call = Confinement.call
+
+    def called(self, function, *given, **more):
+        if function is equal_columns:
+            raise error
+        return call(self, function, *given, **more)
+
+    monkeypatch.setattr(Confinement, "call", called)
+    write_columns(folder / "b.csv", height=range(8), age=range(200, 208))
+    assert register_table(custodian, new(path="b.csv", bounds=(0, 9))).rows == 8
 
 
 @pytest.mark.usefixtures("account")

@@ -390,8 +390,9 @@ def _check_private(work: Work, table: Table, private: NDArray[Any]) -> None:
             found = work.service.reading.call(
                 equal_columns, work.stopped, private, source, names, fills
             )
-        except (ValueError, OSError):
-            # No release is made of a table that cannot be read.
+        except (ValueError, OSError, InvalidError):
+            # Another custodian's table that cannot be read, or not in time, keeps nobody from
+            # registering theirs: its jobs compare its columns, if they can read them.
             continue
         if not found:
             continue
