@@ -126,6 +126,22 @@ def test_what_is_not_known_of_it_is_in_errors_and_limits():
     assert np.mean(held) > 0.8
 
 
+def test_limits_hold_rates_that_are_drawn_from_the_prior():
+    """With an overdispersion that is, too; as the page says."""
+    settings = {"bounds": (0, 50), "mean": np.e, "likelihood": "counts"}
+    declared = DPGPRegressor(epsilon=9.0, learn=None, stages=None, **settings).fit(X, RATE > 2)
+    covariance = declared.release_.prior.kernel(X) + 1e-8 * np.eye(len(X))
+    held = []
+    for seed, overdispersion in enumerate((0.03, 0.25, 2.0)):
+        rng = np.random.default_rng(seed)
+        rates = np.exp(rng.multivariate_normal(np.full(len(X), 1.0), covariance))
+        counts = count_distribution(rates, overdispersion).rvs(random_state=rng)
+        model = DPGPRegressor(epsilon=1.0, insecure_seed=seed, **settings)
+        lower, upper = model.fit(X, counts).release_.predict_limits(X)
+        held.append(np.mean((lower <= rates) & (rates <= upper)))
+    assert np.mean(held) > 0.8
+
+
 def test_where_no_question_tells_of_it_the_prior_is_averaged_over():
     release = fitted(2.0, epsilon=0.3)
     assert not any(one.about_spread for one in release.measurements)
