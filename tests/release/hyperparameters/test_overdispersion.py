@@ -122,7 +122,7 @@ def test_what_is_not_known_of_it_is_in_errors_and_limits():
         lower, upper = release.predict_limits(X)
         errors.append(np.sqrt(np.mean((release.predict(X) - RATE) ** 2)) / release.accuracy().error)
         held.append(np.mean((lower <= RATE) & (upper >= RATE)))
-    assert max(errors) < 2.0
+    assert max(errors) < 3.0
     assert np.mean(held) > 0.8
 
 
