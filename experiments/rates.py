@@ -19,13 +19,20 @@ from experiments.spread import draw_by_draw, means_with_errors
 
 BOUNDS, COVERAGE, NEW = (0, 200), 0.9, 2000
 # Rates from 0.2 to 20 about their middle; with r of a negative binomial, and Poisson.
-MIDDLE, RATIO, OVERDISPERSIONS = 2.0, 10.0, (0.5, 0.0)
+MIDDLE, RATIO, OVERDISPERSIONS = 2.0, 10.0, (8.0, 0.5, 0.0)
 # Rates that counts are high for.
 HIGH = 8.0
 INDUCING, EXACT_ROWS = 100, 1000
 # As the normal distribution has them: what 90 % intervals of numbers reach, in sds.
 REACH = 1.645
-MEASURES = "error of rates", "of their logarithms", "holds 90 %", "of rates above 8", "numbers wide"
+MEASURES = (
+    "error of rates",
+    "of their logarithms",
+    "limits hold 95 %",
+    "holds 90 %",
+    "of rates above 8",
+    "numbers wide",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +84,16 @@ def measured(
     ends = [new.exposure * (mean + sign * REACH * sd) for sign in (-1.0, 1.0)]
     whole = np.maximum(np.floor(ends[0]), 0.0), np.ceil(ends[1])
     return {
-        "counts": _measures(counts.release_.predict(new.X), interval, new),
-        "numbers": _measures(np.maximum(mean, 0.0), whole, new),
+        "counts": _measures(
+            counts.release_.predict(new.X), counts.release_.predict_limits(new.X), interval, new
+        ),
+        "numbers": _measures(np.maximum(mean, 0.0), plain.predict_limits(new.X), whole, new),
     }
 
 
-def _measures(rates: Array, interval: tuple[Array, Array], new: Counted) -> tuple[float, ...]:
+def _measures(
+    rates: Array, limits: tuple[Array, Array], interval: tuple[Array, Array], new: Counted
+) -> tuple[float, ...]:
     lower, upper = interval
     held, high = (lower <= new.counts) & (new.counts <= upper), new.rates > HIGH
     # Of no rate there is no logarithm.
@@ -90,6 +101,7 @@ def _measures(rates: Array, interval: tuple[Array, Array], new: Counted) -> tupl
     return (
         float(np.abs(rates - new.rates).mean()),
         float(np.abs(logs).mean()),
+        float(np.mean((limits[0] <= new.rates) & (new.rates <= limits[1]))),
         float(held.mean()),
         float(held[high].mean()),
         float((upper - lower + 1).mean()),

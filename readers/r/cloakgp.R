@@ -380,6 +380,24 @@
   })
   function(count) if (count < 0) 0 else sum(vapply(mixed, function(each) each(count), numeric(1)))
 }
+# Quantiles of the rate at each row: its logarithm is a mixture of normal laws, one of each part.
+.cloak_rate_quantile <- function(release, X, share) {
+  parts <- lapply(release$parts, function(part) {
+    found <- .cloak_latent(part, X)
+    list(weight = part$weight, mean = found$mean[, 1], sd = sqrt(found$variance[, 1]))
+  })
+  ends <- lapply(parts, function(part) part$mean + stats::qnorm(share) * part$sd)
+  low <- do.call(pmin, ends)
+  high <- do.call(pmax, ends)
+  for (i in seq_len(if (length(parts) > 1) 60 else 0)) {
+    middle <- (low + high) / 2
+    below <- Reduce(`+`, lapply(parts, function(part)
+      part$weight * stats::pnorm((middle - part$mean) / pmax(part$sd, .Machine$double.xmin)))) < share
+    low <- ifelse(below, middle, low)
+    high <- ifelse(below, high, middle)
+  }
+  exp((low + high) / 2)
+}
 .cloak_count_quantile <- function(below, share) {
   # Shares add up to 1 but for a rounding error, and this one may be closer to it.
   most <- min(share, below(Inf))
@@ -812,10 +830,12 @@ predict.cloakgp_release <- function(object, newdata, ...) {
       })
       return(do.call(cbind, each))
     }
+    if (object$outputs == "counts") {
+      ends <- lapply(c(0.5, 0.025, 0.975), function(share) .cloak_rate_quantile(object, X, share))
+      return(data.frame(rate = ends[[1]], lower = ends[[2]], upper = ends[[3]]))
+    }
     found <- .cloak_moments(object, X)
     reach <- stats::qnorm(0.975) * found$sd
-    if (object$outputs == "counts")
-      return(data.frame(rate = exp(found$mean), lower = exp(found$mean - reach), upper = exp(found$mean + reach)))
     if (is.null(object$transform)) return(data.frame(found))
     within <- .cloak_inverse(object)
     data.frame(median = within(found$mean), lower = within(found$mean - reach), upper = within(found$mean + reach))

@@ -61,7 +61,6 @@ def test_intervals_hold_new_counts_of_any_exposure(release):
 
 
 def test_the_spread_of_counts_is_learned(release):
-    """From an answer about them: sums say little of it."""
     assert 0.1 < release.fitted.likelihood.overdispersion < 0.7
     counts = np.random.default_rng(1).poisson(EXPOSURE * RATE)
     poisson = model().fit(X, counts, exposure=EXPOSURE).release_
@@ -73,7 +72,7 @@ def test_the_spread_of_counts_is_learned(release):
 
 def test_in_other_units_of_exposure_rates_are_in_others(release):
     fitted = model().fit(X, Y, exposure=EXPOSURE * 12).release_
-    np.testing.assert_allclose(fitted.predict(X) * 12, release.predict(X), rtol=0.05)
+    np.testing.assert_allclose(fitted.predict(X) * 12, release.predict(X), rtol=0.1)
 
 
 def test_without_exposure_it_is_one():

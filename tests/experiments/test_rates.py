@@ -20,12 +20,13 @@ def test_counts_have_the_mean_and_variance_that_are_said(overdispersion):
 
 def test_measures_of_the_truth_are_perfect():
     drawn = Counted.drawn(np.random.default_rng(0), 500, overdispersion=0.0)
-    perfect = _measures(drawn.rates, (drawn.counts, drawn.counts), drawn)
-    assert perfect == (0.0, 0.0, 1.0, 1.0, 1.0)
+    ends = (drawn.counts, drawn.counts)
+    perfect = _measures(drawn.rates, (drawn.rates, drawn.rates), ends, drawn)
+    assert perfect == (0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
 
 
 def test_its_small_version_has_a_table():
     experiment = Rates(rows=40, draws=2, epsilon=5.0)
     [table] = experiment.tables(experiment.compute(progress.quietly))
-    assert table.row_count == 4
+    assert table.row_count == 6
     assert len(table.columns) == 2 + len(MEASURES)

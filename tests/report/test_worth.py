@@ -140,16 +140,21 @@ def test_of_whole_rows_with_long_tails_the_error_is_told_with_what_bands_clip():
     assert "with long tails both may be too small" in as_text(describe(release), width=10_000)
 
 
-def test_counts_have_no_range_and_say_so_where_their_scatter_was_estimated():
+def test_counts_have_no_range_and_say_what_their_errors_assume_where_scatter_was_estimated():
     declared = release_of("counts").without_learning()
-    more = replace(declared.likelihood, overdispersion=2.0 * declared.likelihood.overdispersion)
-    learned = replace(declared, learned=(replace(declared.fitted, likelihood=more),))
-    said = "how much more counts scatter than by chance was estimated, but not how well"
+    parts = [
+        replace(declared.fitted, weight=weight, likelihood=replace(declared.likelihood, **own))
+        for weight, own in ((0.3, {"overdispersion": 0.5}), (0.7, {"overdispersion": 2.0}))
+    ]
+    learned = replace(declared, learned=tuple(parts))
     for release in (declared, learned):
         [found] = accuracies(release)
         assert found.between is None
         text = as_text([accuracy_section(release)], width=10_000)
-        assert (said in text) == (release is learned)
+        assert ("what is not known of it is in both figures" in text) == (release is learned)
+        assert ("may be several times too small" in text) == (release is learned)
+        told = as_text(describe(release), width=10_000)
+        assert ("average over 0.5 (30 %), 2 (70 %)" in told) == (release is learned)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -41,7 +41,7 @@ class CountWords(NumberWords):
             ),
             Fact(
                 "counts",
-                f"negative binomial: of mean m, a count has variance {after}."
+                f"negative binomial: of mean m, a count has variance {after}.{_averaged(release)}"
                 if after != POISSON
                 else f"Poisson: of mean m, a count has variance {POISSON}.",
             ),
@@ -67,6 +67,36 @@ def _scatter(likelihood: object) -> str:
     if likelihood.overdispersion == 0:
         return POISSON
     return f"m + {amount(likelihood.overdispersion, 3)} m²"
+
+
+def overdispersions(release: Release) -> dict[float, float]:
+    """Return the overdispersions that predictions average over, in order, and their shares.
+
+    Parameters
+    ----------
+    release : Release
+        About counts.
+    """
+    shares: dict[float, float] = {}
+    for one in release.learned or (release.fitted,):
+        assert isinstance(one.likelihood, CountLikelihood)
+        own = one.likelihood.overdispersion
+        shares[own] = shares.get(own, 0.0) + one.weight
+    return dict(sorted(shares.items()))
+
+
+def _averaged(release: Release) -> str:
+    """State what predictions average over, where the factor of m² is not known."""
+    shares = overdispersions(release)
+    if len(shares) == 1:
+        return ""
+    values = ", ".join(
+        f"{amount(own, 3)} ({amount(100 * share, 2)} %)" for own, share in shares.items()
+    )
+    return (
+        " That factor of m² is not known: predictions, their errors and intervals average over "
+        f"{values}, which stand for what the noisy answers leave open of it."
+    )
 
 
 def _exposures(release: Release) -> str:

@@ -69,8 +69,10 @@ OF_BINS = Fact(
 )
 # Of counts of events.
 OF_COUNTS = (
-    " Between what it lies is not known: how much more counts scatter than by chance was "
-    "estimated, but not how well."
+    " How much more counts scatter than by chance was estimated; what is not known of it is in "
+    "both figures, and in limits and intervals, if counts have the law that they are taken to "
+    "have. Where they have not, as where most are 0 by another cause than chance, what is "
+    "predicted, and what is said of its error, may be several times too small."
 )
 UNKNOWN_NOISE = Fact(
     "intervals",

@@ -103,8 +103,9 @@ def test_cells_of_many_counts_leave_little_out():
 class Known:
     """Latent functions that are known up to N(MEAN, VARIANCE), under two priors."""
 
-    def __init__(self, *overdispersions):
+    def __init__(self, *overdispersions, apart=0.0):
         self.overdispersions = overdispersions
+        self.apart = apart
 
     def marginals(self, X):
         return [
@@ -112,11 +113,11 @@ class Known:
                 weight=1 / len(self.overdispersions),
                 prior=None,
                 likelihood=CountLikelihood(100, each),
-                mean=MEAN[:, None],
+                mean=MEAN[:, None] + place * self.apart,
                 variance=VARIANCE[:, None],
                 noise_share=np.zeros((len(X), 1)),
             )
-            for each in self.overdispersions
+            for place, each in enumerate(self.overdispersions)
         ]
 
 
@@ -189,6 +190,15 @@ def test_rates_have_the_moments_of_lognormals():
         first, second = brute(row, 0.7, [lambda _, y: y, lambda _, y: y**2])
         assert new_sd[row] == pytest.approx(np.sqrt(second - first**2), rel=2e-3)
         assert likelihood.rate_quantile(functions, MEAN, 0.3)[row] == pytest.approx(rate.ppf(0.3))
+
+
+def test_quantiles_of_rates_are_those_of_their_mixture():
+    """Not of one lognormal law of its moments: of three parts 2 apart, two are below the mean."""
+    functions, likelihood = Known(0.1, 0.1, 4.0, apart=2.0), CountLikelihood(100, 0.7)
+    for q in (0.025, 0.5, 0.6, 0.975):
+        found = np.log(likelihood.rate_quantile(functions, MEAN, q))
+        below = [stats.norm.cdf(found, MEAN + 2 * k, np.sqrt(VARIANCE)) for k in range(3)]
+        np.testing.assert_allclose(np.mean(below, axis=0), q, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

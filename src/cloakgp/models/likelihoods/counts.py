@@ -36,7 +36,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from sklearn.gaussian_process.kernels import ConstantKernel
 
 from cloakgp.models.likelihoods.base import (
@@ -57,6 +57,8 @@ LOWEST_LOG_MEAN, ABOVE_LARGEST, LOG_MEAN_STEP = -10.0, 3.0, 1 / 64
 ROOT_RESOLUTION = 1 / 8
 # Of a latent value: less is not told from it.
 SMALLEST_SD = 1e-4
+# Of what lies between the quantiles of several log rates, to find that of their mixture.
+HALVINGS = 60
 # Rows whose masses are held at a time.
 BLOCK_ROWS = 1024
 # The largest overdispersion that can be declared, and the largest bound.
@@ -303,12 +305,18 @@ class CountLikelihood(Likelihood):
             Strictly between 0 and 1.
         """
         parts = functions.marginals(X)
-        mean = sum(part.weight * part.mean[:, 0] for part in parts)
-        variance = sum(
-            part.weight * (part.variance[:, 0] + np.square(part.mean[:, 0] - mean))
-            for part in parts
-        )
-        return np.asarray(np.exp(mean + ndtri(q) * np.sqrt(variance)))
+        weights = np.array([part.weight for part in parts])
+        means = np.stack([part.mean[:, 0] for part in parts], axis=1)
+        sds = np.sqrt(np.stack([part.variance[:, 0] for part in parts], axis=1))
+        # Among the quantiles of the parts, of which the least is no more, the greatest no less.
+        ends = means + ndtri(q) * sds
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        sds = np.maximum(sds, np.finfo(np.float64).tiny)
+        for _ in range(HALVINGS if len(parts) > 1 else 0):
+            middle = (low + high) / 2
+            below = ndtr((middle[:, None] - means) / sds) @ weights < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray(np.exp((low + high) / 2))
 
     def predictive(self, functions: LatentFunctions, X: Array, exposure: Array) -> CountMixture:
         """Return the predictive distribution of a new count at each of P points.

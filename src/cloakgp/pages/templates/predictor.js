@@ -480,11 +480,27 @@ export const predictor = (release) => {
       if (below(middle) >= most) high = middle; else low = middle;
     }
   };
+  // A quantile of the rate: its logarithm is a mixture of normal laws, one of each part.
+  const rateQuantile = (found, share) => {
+    const ends = found.map(({ mean, sd }) => mean + sd * normalQuantile(share));
+    let low = Math.min(...ends), high = Math.max(...ends);
+    for (let i = 0; found.length > 1 && i < 60; i++) {
+      const middle = (low + high) / 2;
+      const below = found.reduce((sum, { weight, mean, sd }) =>
+        sum + weight * normal((middle - mean) / Math.max(sd, Number.MIN_VALUE)), 0);
+      if (below < share) low = middle; else high = middle;
+    }
+    return Math.exp((low + high) / 2);
+  };
   const predictedCounts = (values, tails, exposure) => {
-    const { mean, sd } = numbers(values), below = counted(values, exposure);
+    const x = encode(values), below = counted(values, exposure);
+    const found = release.parts.map((part) => {
+      const [{ mean, variance }] = latent(part, x);
+      return { weight: part.weight, mean, sd: Math.sqrt(variance) };
+    });
     return {
-      middle: Math.exp(mean),
-      curve: [-1, 1].map((sign) => Math.exp(mean + sign * NORMAL_95 * sd)),
+      middle: rateQuantile(found, 0.5),
+      curve: [0.025, 0.975].map((share) => rateQuantile(found, share)),
       person: tails.map((tail) => countQuantile(below, tail)),
     };
   };
