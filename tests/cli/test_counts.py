@@ -121,7 +121,7 @@ def test_exposures_are_read_as_a_schema_declares_them() -> None:
 def test_exposures_are_no_private_column() -> None:
     refused = release("people.csv", "--counts", "--exposure", "visits")
     assert refused.exit_code == 1
-    assert "--exposure visits is no input, and no output" in " ".join(refused.output.split())
+    assert "visits (--exposure) is no input, and no output" in " ".join(refused.output.split())
 
 
 def test_new_counts_have_the_exposure_of_their_rows() -> None:
