@@ -286,20 +286,21 @@ class RowLearning:
                 for cells in gathered
             )
             alone = _first_inducing(declared, known) if slow else _exact(declared)
+            search = partial(
+                learn_numbers,
+                alone,
+                answers,
+                bounds=(bounds.lo, bounds.hi),
+                hyperprior=hyperprior,
+                average=average,
+                coarse=fewer,
+            )
             # What one stage tells is too little to go by that is far from what was declared.
-            searches = [
-                partial(
-                    learn_numbers,
-                    alone,
-                    answers,
-                    bounds=(bounds.lo, bounds.hi),
-                    hyperprior=hyperprior,
-                    average=average,
-                    degrees=each,
-                    coarse=fewer,
-                )
-                for each in (tails if len(located) > 1 else (np.inf,))
-            ]
+            several = len(located) > 1
+            searches = [partial(search, degrees=each) for each in (tails if several else (np.inf,))]
+            if several and (earlier := _learned_before(known, declared)) is not None:
+                # The best of few cells may be far from what is best with every row at its place.
+                searches.append(partial(search, degrees=tails[0], start=earlier))
             maxima: list[tuple[WeightedPrior, ...]] = []
             for learned in each_of(call, searches):
                 if not any(_near(learned, one) for one in maxima):
@@ -542,6 +543,19 @@ def _numbers_summed(stages: Sequence[Measurement], *, inducing: int) -> int:
         numbers += count * (inducing + 2 * count + before)
         before += count
     return numbers
+
+
+def _learned_before(
+    known: Release, declared: ExactPrior | SparsePrior
+) -> ExactPrior | SparsePrior | None:
+    """Return what was learned before of a kernel of the same form, None if nothing was."""
+    if not known.learned:
+        return None
+    before = weightiest(known.learned).prior
+    same = len(before.kernel.theta) == len(declared.kernel.theta)
+    return (
+        before if same and not np.array_equal(before.kernel.theta, declared.kernel.theta) else None
+    )
 
 
 def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> bool:

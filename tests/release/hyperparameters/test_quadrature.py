@@ -67,15 +67,26 @@ def test_the_better_of_two_maxima_is_found():
     assert best[0] == pytest.approx(2.0, abs=1e-3)
 
 
+def hills(position, *, top, height):
+    """Two of them: one at −1, of a height, and one at the top."""
+    x = position[0]
+    logs = np.array([-8 * (x - top) ** 2, np.log(height) - 8 * (x + 1) ** 2])
+    slope = 16 * special.softmax(logs) @ [x - top, x + 1]
+    return -float(special.logsumexp(logs)), np.array([slope])
+
+
+@pytest.mark.parametrize("coarse", [None, partial(hills, top=1.8, height=0.3)])
+def test_from_a_given_start_alone_its_own_hill_is_found(coarse):
+    """Also where a cheaper search has a higher one, and from beyond what is looked for."""
+    objective = partial(hills, top=2.0, height=0.3)
+    for start, top in ((-1.001, -1.0), (2.001, 2.0), (1e3, 2.0)):
+        best = posterior_maximum(objective, size=1, coarse=coarse, start=np.array([start]))
+        assert best[0] == pytest.approx(top, abs=1e-3)
+
+
 def test_a_search_starts_where_a_cheaper_one_ends():
     """At the hill that is the highest there, and on to its top here."""
     starts = []
-
-    def hills(position, *, top, height):
-        x = position[0]
-        logs = np.array([-8 * (x - top) ** 2, np.log(height) - 8 * (x + 1) ** 2])
-        slope = 16 * special.softmax(logs) @ [x - top, x + 1]
-        return -float(special.logsumexp(logs)), np.array([slope])
 
     def objective(position):
         starts.append(position[0])

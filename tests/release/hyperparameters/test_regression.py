@@ -162,6 +162,7 @@ def test_positions_are_logarithms_in_units_of_their_weak_prior(seed):
     np.testing.assert_allclose(moved.kernel.theta, prior.kernel.theta + LOG_SD * position[:2])
     assert moved.noise_variance == pytest.approx(0.3 * np.exp(LOG_SD * position[2]))
     assert moved.mean == pytest.approx(0.4 + MEAN_SD_SHARE * 7.0 * position[3])
+    np.testing.assert_allclose(objective.position_of(moved), position, atol=1e-12)
 
 
 @pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])

@@ -324,6 +324,7 @@ def learn_numbers(
     average: bool = False,
     degrees: float = np.inf,
     coarse: LearningAnswers | None = None,
+    start: ExactPrior | SparsePrior | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """As `learn`, from answers about numbers in the form that learning needs.
 
@@ -339,13 +340,17 @@ def learn_numbers(
         Of freedom of the weak priors; infinitely many for normal ones.
     coarse : LearningAnswers, optional
         The same, at fewer points, where the search starts.
+    start : ExactPrior or SparsePrior, optional
+        With the only hyperparameters from which it starts, of a kernel of the same form.
     """
     of = partial(NumbersObjective.of, prior, bounds=bounds, hyperprior=hyperprior, degrees=degrees)
+    objective = of(answers)
     return minimise(
-        of(answers),
+        objective,
         declared=WeightedPrior(prior=prior, likelihood=Numbers(), weight=1.0),
         average=average,
         coarse=None if coarse is None else of(coarse),
+        start=None if start is None else objective.position_of(start),
     )
 
 
@@ -468,6 +473,7 @@ def minimise(
     declared: WeightedPrior,
     average: bool,
     coarse: Objective | None = None,
+    start: Array | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return the minimum of an objective, or a few points that stand for its posterior.
 
@@ -479,13 +485,15 @@ def minimise(
     average : bool
     coarse : Objective, optional
         About the objective, and cheaper: its minimum is where the search starts.
+    start : array, optional
+        The only place from which a minimum is looked for.
     """
     if objective.size == 0:
         return (declared,)
     return tuple(
         objective.at(position, weight=weight)
         for position, weight in posterior_points(
-            objective, size=objective.size, average=average, coarse=coarse
+            objective, size=objective.size, average=average, coarse=coarse, start=start
         )
     )
 

@@ -34,7 +34,12 @@ IMPOSSIBLE = 1e30
 
 
 def posterior_points(
-    objective: Objective, *, size: int, average: bool, coarse: Objective | None = None
+    objective: Objective,
+    *,
+    size: int,
+    average: bool,
+    coarse: Objective | None = None,
+    start: Array | None = None,
 ) -> list[tuple[Array, float]]:
     """Return points that represent a posterior, and their weights, which sum up to 1.
 
@@ -49,6 +54,8 @@ def posterior_points(
         least one nat, or else the origin.
     coarse : callable, optional
         About the objective, and cheaper: its maximum is where the search starts.
+    start : array of shape (size,), optional
+        The only place from which a maximum is looked for.
 
     Examples
     --------
@@ -61,7 +68,7 @@ def posterior_points(
     # Matrices of some hundred answers: a second thread would wait longer than it works.
     with suitable_threads(0.0):
         best = posterior_maximum(
-            guarded, size=size, coarse=None if coarse is None else _guarded(coarse)
+            guarded, size=size, coarse=None if coarse is None else _guarded(coarse), start=start
         )
         if average:
             return _points_around(guarded, best)
@@ -82,7 +89,13 @@ def _guarded(objective: Objective) -> Objective:
     return guarded
 
 
-def posterior_maximum(objective: Objective, *, size: int, coarse: Objective | None = None) -> Array:
+def posterior_maximum(
+    objective: Objective,
+    *,
+    size: int,
+    coarse: Objective | None = None,
+    start: Array | None = None,
+) -> Array:
     """Return the best of a few local maxima, the origin if none is possible.
 
     Parameters
@@ -92,10 +105,14 @@ def posterior_maximum(objective: Objective, *, size: int, coarse: Objective | No
     size : int
     coarse : callable, optional
         With such maxima: the best of them is the only start of this search.
+    start : array of shape (size,), optional
+        Instead of `STARTS`.
     """
-    starts = [np.full(size, start) for start in STARTS]
+    starts = [np.full(size, alike) for alike in STARTS]
+    if start is not None:
+        starts = [np.clip(start, -REACH, REACH)]
     if coarse is not None:
-        starts = [posterior_maximum(coarse, size=size)]
+        starts = [posterior_maximum(coarse, size=size, start=start)]
     found: list[optimize.OptimizeResult] = []
 
     def watch(intermediate_result: optimize.OptimizeResult) -> None:
@@ -103,11 +120,11 @@ def posterior_maximum(objective: Objective, *, size: int, coarse: Objective | No
         if any(np.abs(reached.x - one.x).max() < NEAR and reached.fun >= one.fun for one in found):
             raise StopIteration
 
-    for start in starts:
+    for place in starts:
         found.append(
             optimize.minimize(
                 objective,
-                start,
+                place,
                 jac=True,
                 method="L-BFGS-B",
                 callback=watch,

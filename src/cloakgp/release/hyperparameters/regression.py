@@ -135,6 +135,16 @@ class NumbersObjective:
             mean += self.mean_sd * float(rest.pop(0))
         return replace(self.prior, kernel=kernel, noise_variance=noise_variance, mean=mean)
 
+    def position_of(self, prior: ExactPrior | SparsePrior) -> Array:
+        """Return ψ of the hyperparameters of a prior whose kernel has the same form."""
+        rest = []
+        if self.hyperprior.noise_variance:
+            rest.append(np.log(prior.noise_variance / self.prior.noise_variance) / LOG_SD)
+        if self.hyperprior.mean:
+            rest.append((prior.mean - self.prior.mean) / self.mean_sd)
+        moved = (np.asarray(prior.kernel.theta)[self.free] - self.declared[self.free]) / LOG_SD
+        return np.concatenate([moved, rest])
+
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return minus the log posterior, up to a constant, and its gradient.
 
