@@ -24,6 +24,7 @@ from scipy import special
 
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.normal_mixtures import mixture_quantiles
 
 # Quantiles up to 99.5 % are those of the integral over σ to within 3e-4 sds.
 NODES = 21
@@ -31,7 +32,7 @@ _PLACES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(NODES)
 # g, and w.
 MULTIPLES, WEIGHTS = np.exp(2.0 * LOG_NOISE_SD * _PLACES), _WEIGHTS / _WEIGHTS.sum()
 # Quantiles are solved at so many shares by bisection; between these, Newton's steps from there.
-SHARES, HALVINGS, NEWTON_STEPS = 65, 80, 4
+SHARES, NEWTON_STEPS = 65, 4
 # So many points at a time.
 BLOCK = 8192
 
@@ -106,12 +107,5 @@ def _inverse_sds(shares: Array) -> Array:
 @cache
 def _at_shares(probability: float) -> Array:
     """Return a quantile at each of `SHARES` shares, by bisection."""
-    inverse_sds = _inverse_sds(np.linspace(0.0, 1.0, SHARES))
-    farthest = abs(float(special.ndtri(probability))) * float(np.sqrt(MULTIPLES.max()))
-    low, high = np.full(SHARES, -farthest), np.full(SHARES, farthest)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        too_low = special.ndtr(middle[:, None] * inverse_sds) @ WEIGHTS < probability
-        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
-    found: Array = (low + high) / 2
-    return found
+    sds = 1.0 / _inverse_sds(np.linspace(0.0, 1.0, SHARES))
+    return mixture_quantiles(np.zeros_like(sds), sds, WEIGHTS, probability)

@@ -36,7 +36,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
-from scipy.special import ndtr, ndtri
 from sklearn.gaussian_process.kernels import ConstantKernel
 
 from cloakgp.models.likelihoods.base import (
@@ -49,6 +48,7 @@ from cloakgp.models.likelihoods.base import (
 )
 from cloakgp.models.transforms import ROOT_SHIFT
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.normal_mixtures import mixture_quantiles
 
 NODES = 20
 # Of the grid of log means: where it begins, how far above the largest count it ends, its step.
@@ -57,8 +57,6 @@ LOWEST_LOG_MEAN, ABOVE_LARGEST, LOG_MEAN_STEP = -10.0, 3.0, 1 / 64
 ROOT_RESOLUTION = 1 / 8
 # Of a latent value: less is not told from it.
 SMALLEST_SD = 1e-4
-# Of what lies between the quantiles of several log rates, to find that of their mixture.
-HALVINGS = 60
 # Rows whose masses are held at a time.
 BLOCK_ROWS = 1024
 # The largest overdispersion that can be declared, and the largest bound.
@@ -308,15 +306,7 @@ class CountLikelihood(Likelihood):
         weights = np.array([part.weight for part in parts])
         means = np.stack([part.mean[:, 0] for part in parts], axis=1)
         sds = np.sqrt(np.stack([part.variance[:, 0] for part in parts], axis=1))
-        # Among the quantiles of the parts, of which the least is no more, the greatest no less.
-        ends = means + ndtri(q) * sds
-        low, high = ends.min(axis=1), ends.max(axis=1)
-        sds = np.maximum(sds, np.finfo(np.float64).tiny)
-        for _ in range(HALVINGS if len(parts) > 1 else 0):
-            middle = (low + high) / 2
-            below = ndtr((middle[:, None] - means) / sds) @ weights < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(np.exp((low + high) / 2))
+        return np.exp(mixture_quantiles(means, sds, weights, q))
 
     def predictive(self, functions: LatentFunctions, X: Array, exposure: Array) -> CountMixture:
         """Return the predictive distribution of a new count at each of P points.

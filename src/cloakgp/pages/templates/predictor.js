@@ -481,17 +481,8 @@ export const predictor = (release) => {
     }
   };
   // A quantile of the rate: its logarithm is a mixture of normal laws, one of each part.
-  const rateQuantile = (found, share) => {
-    const ends = found.map(({ mean, sd }) => mean + sd * normalQuantile(share));
-    let low = Math.min(...ends), high = Math.max(...ends);
-    for (let i = 0; found.length > 1 && i < 60; i++) {
-      const middle = (low + high) / 2;
-      const below = found.reduce((sum, { weight, mean, sd }) =>
-        sum + weight * normal((middle - mean) / Math.max(sd, Number.MIN_VALUE)), 0);
-      if (below < share) low = middle; else high = middle;
-    }
-    return Math.exp((low + high) / 2);
-  };
+  const rateQuantile = (found, share) => Math.exp(quantileOf((log) => found.reduce((sum, { weight, mean, sd }) =>
+    sum + weight * normal((log - mean) / Math.max(sd, Number.MIN_VALUE)), 0), share));
   const predictedCounts = (values, tails, exposure) => {
     const x = encode(values), below = counted(values, exposure);
     const found = release.parts.map((part) => {

@@ -108,11 +108,9 @@ def posterior_maximum(
     start : array of shape (size,), optional
         Instead of `STARTS`.
     """
-    starts = [np.full(size, alike) for alike in STARTS]
-    if start is not None:
-        starts = [np.clip(start, -REACH, REACH)]
     if coarse is not None:
-        starts = [posterior_maximum(coarse, size=size, start=start)]
+        start = posterior_maximum(coarse, size=size, start=start)
+    starts = [np.full(size, alike) for alike in STARTS] if start is None else [start]
     found: list[optimize.OptimizeResult] = []
 
     def watch(intermediate_result: optimize.OptimizeResult) -> None:
@@ -124,7 +122,7 @@ def posterior_maximum(
         found.append(
             optimize.minimize(
                 objective,
-                place,
+                np.clip(place, -REACH, REACH),
                 jac=True,
                 method="L-BFGS-B",
                 callback=watch,
