@@ -387,6 +387,8 @@ class Account:
                 f"nobody has said who the people of {self.cohort!r} are: attach its column as one "
                 "of a cohort"
             )
+        here = [row for row in found if row["account"] == name]
+        self._check_cohort(here)
         return LedgerCharge(
             self.database,
             spender,
@@ -400,12 +402,27 @@ class Account:
                 declared_public=self.declared_public,
             ),
             note={
-                "columns": [row["name"] for row in found if row["account"] == name],
+                "columns": [row["name"] for row in here],
+                **({"cohorts": sorted({row["cohort"] for row in here})} if self.cohort else {}),
                 "elsewhere": elsewhere(found, account=name),
                 **inputs.note(name, declared=self.declared_public),
             },
             resumed=self.resumed,
         )
+
+    def _check_cohort(self, columns: Sequence[projection.Row]) -> None:
+        """Refuse a charge about one cohort of a column that was attached as another's.
+
+        Of columns that are not the caller's own, auditors alone see it.
+        """
+        own = [row["cohort"] for row in columns if self.own is None or row["name"] in self.own]
+        if self.cohort and own and self.cohort not in own:
+            raise LedgerError(
+                "these outputs are attached to the account as those of "
+                f"{' and '.join(sorted({cohort or 'everybody' for cohort in own}))}, and this "
+                f"would be about the people of {self.cohort} alone: nothing was drawn. Name the "
+                "cohort with which they were attached, or none, for everybody"
+            )
 
     @forget_on_failure
     def attach(self, y: ArrayLike, *, column: str, cohort: str = "") -> None:
