@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from older_copies import keep_copy, put_back
 from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of
 
 from cloakgp.custodians.errors import CustodiansError
@@ -242,3 +245,145 @@ def test_an_answer_that_was_changed_after_all_had_answered_is_not_noted(tmp_path
     with pytest.raises(CustodiansError, match=f"the answer of {other} was changed"):
         ward.step(first)
     assert [each.content["kind"] for each in ledger.entries()][-1] == "committed"
+
+
+def void_what_is_open(ledger):
+    [number] = standing(ledger).open
+    ledger.void(number, reason="its process seems dead", although_drawn=True)
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["answered", "not sent yet"])
+def test_nothing_is_sent_of_a_question_whose_charge_was_voided(tmp_path, alone, ledger, sent):
+    """The page of the ledger says so: its result is not returned."""
+    alone.ask()
+    alone.step()
+    void_what_is_open(ledger)
+    if sent:
+        alone.collect()
+    else:
+        alone.exchange.files.pop("attempt-1/question-1/answers/west.json")
+        alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
+    for _ in range(2):
+        with pytest.raises(SpendingError, match=r"was voided.*nothing more of it is sent"):
+            alone.sites["west"].step()
+    assert alone.exchange.has("attempt-1/question-1/answers/west.json") == sent
+    assert not alone.exchange.has("attempt-1/question-1/openings/west.json")
+    assert not alone.sites["west"].folder.load().questions["1/1"].opened
+    alone.sites["west"].leave()
+    assert standing(ledger).used == 0.0
+
+
+def test_a_mask_is_not_opened_if_its_charge_is_voided_while_that_is_noted(
+    alone, ledger, monkeypatch
+):
+    alone.ask()
+    alone.step()
+    alone.collect()
+    west = alone.sites["west"]
+    save = west.folder.save
+
+    def voided_before_saving(journal):
+        if standing(ledger).open:
+            void_what_is_open(ledger)
+        save(journal)
+
+    monkeypatch.setattr(west.folder, "save", voided_before_saving)
+    for _ in range(2):
+        with pytest.raises(SpendingError, match="nothing more of it is sent"):
+            west.step()
+    assert not alone.exchange.has("attempt-1/question-1/openings/west.json")
+    west.leave()
+    assert standing(ledger).used == 0.0
+
+
+@pytest.fixture
+def restored(tmp_path, alone, ledger):
+    """Put back the ledger as it is now, later."""
+    path, kept = tmp_path / "ledger.db", tmp_path / "backup.db"
+    keep_copy(path, kept)
+
+    def restore(count=None):
+        ledger.close()
+        old = put_back(path, kept, before_reconciling=count)
+        alone.sites["west"] = ward_of(tmp_path, old, exchange=alone.exchange).sites["west"]
+        return old
+
+    return restore
+
+
+def test_a_charge_that_a_restored_ledger_does_not_have_is_reserved_anew(alone, ledger, restored):
+    alone.ask()
+    alone.step()
+    before = standing(ledger).spent
+    ledger = restored()
+    assert standing(ledger).charges == 0
+    ledger.change_limit("patients", epsilon=0.5, delta=1e-6, reason="a test")
+    alone.collect()
+    with pytest.raises(
+        SpendingError, match=r"no room for its cost, \(ε, δ\) = \(1, 1e-05\): nothing"
+    ):
+        alone.step("west")
+    assert not alone.exchange.has("attempt-1/question-1/openings/west.json")
+    ledger.change_limit("patients", epsilon=2.0, delta=1e-5, reason="room for it")
+    alone.finish()
+    after = standing(ledger)
+    assert (after.charges, after.open, after.spent) == (1, (), before)
+    assert ledger.verify().findings == ()
+
+
+@pytest.mark.parametrize("imports", [True, False])
+def test_a_release_is_counted_once_after_a_ledger_was_restored(
+    tmp_path, alone, ledger, restored, imports
+):
+    """By an import before it is reconciled, or by the custodian who comes by again."""
+    release = alone.finish()
+    before = standing(ledger).spent
+    release.save(tmp_path / "a.cloak")
+
+    def count(old):
+        if imports:
+            import_releases(old.account("patients"), [tmp_path / "a.cloak"], reason="it was lost")
+
+    ledger = restored(count)
+    alone.step("west")
+    after = standing(ledger)
+    assert (after.charges, after.open) == (1, ())
+    assert imports or after.spent == before
+    assert imported(ledger, release, tmp_path / "b.cloak").charge is None
+    assert standing(ledger) == after
+
+
+def test_a_site_goes_on_with_the_account_with_which_it_joined(tmp_path, alone, ledger):
+    """Else a question is drawn, and a release made, that nothing counts."""
+    alone.ask()
+    joined, ledgerless = alone.sites["west"], Ward(tmp_path / "sites", exchange=alone.exchange)
+    ledger.open_account("others", epsilon=2.0, delta=1e-5)
+    other = Ledger.create(tmp_path / "other.db")
+    other.open_account("patients", epsilon=2.0, delta=1e-5)
+    wards = [
+        ledgerless,
+        Ward(tmp_path / "sites", exchange=alone.exchange, ledger=ledger, account="others"),
+        Ward(tmp_path / "sites", exchange=alone.exchange, ledger=other, account="patients"),
+    ]
+    told = f"counted in the account 'patients' of the ledger {ledger.id}: name these again"
+    for ward in wards:
+        for act in (ward.sites["west"].step, ward.sites["west"].leave):
+            with pytest.raises(CustodiansError, match=told):
+                act()
+    assert not joined.folder.load().left
+    assert joined.step() == ("answered",)
+    [_, account] = ledger.standings()
+    assert account.used > 0.4
+    # Who joined without one goes on without one.
+    with pytest.raises(CustodiansError, match="joined without a ledger: go on without one"):
+        ward_of(tmp_path, ledger, exchange=alone.exchange).sites["east"].step()
+
+
+def test_the_journal_of_an_earlier_version_is_gone_on_with(tmp_path, alone, ledger):
+    alone.ask()
+    path = tmp_path / "sites" / "west" / "journal.json"
+    journal = json.loads(path.read_text())
+    assert (journal.pop("ledger"), journal.pop("account")) == (ledger.id, "patients")
+    path.write_text(json.dumps(journal))
+    alone.finish()
+    assert standing(ledger).used == pytest.approx(0.5, abs=0.02)

@@ -8,10 +8,13 @@ from spenders import charge, gaussian, spender
 
 from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor, extend, refine
 from cloakgp.ledger import Ledger, LedgerError, LimitError, projection
+from cloakgp.ledger.charges import LedgerCharge
 from cloakgp.ledger.database import TableStore
+from cloakgp.ledger.errors import ClosedByAnotherError
 from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.filters import UNITS, Amount, filter_of
 from cloakgp.privacy.spending import Cost
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 X = np.linspace(0, 10, 30)[:, None]
 
@@ -84,6 +87,54 @@ def test_a_call_whose_process_died_counts_until_it_is_voided(ledger, account):
     ledger.void(drawn.number, reason="nothing had left the machine", although_drawn=True)
     assert account.standing.spent == Amount()
     assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("at", ["a later draw", "the end", "a failure"])
+def test_of_a_call_whose_charge_is_voided_nobody_is_told_that_it_counts(
+    ledger, account, monkeypatch, at
+):
+    """Nor that the ledger could not be reached. Others of the same call are told as before."""
+    fit = DPGPRegressor(bounds=(0, 1), epsilon=0.2, delta=1e-6, stages=None, interval=False)
+
+    def void(*_, **__):
+        [number] = account.standing.open
+        ledger.void(number, reason="taken for dead", although_drawn=True)
+        if at == "a failure":
+            raise OSError("no memory")
+
+    @forget_on_failure
+    def two_fits(X, y):
+        fit.fit(X, y)
+        with monkeypatch.context() as patch:
+            if at == "a later draw":
+                reserve, draws = LedgerCharge.reserve, []
+
+                def reserved(charge, cost):
+                    draws.append(cost)
+                    if len(draws) == 2:
+                        void()
+                    reserve(charge, cost)
+
+                patch.setattr(LedgerCharge, "reserve", reserved)
+                fit.set_params(stages=[(0.4, None), (0.6, None)])
+            else:
+                patch.setattr(LedgerCharge, "drawn", void)
+            fit.fit(X, y)
+
+    kind = OSError if at == "a failure" else ClosedByAnotherError
+    with account, pytest.raises(kind) as caught:
+        two_fits(X, X[:, 0] / 10)
+    notes = caught.value.__notes__
+    voided = "closed by another person, who voided it: nothing of it counts"
+    assert voided in " ".join([str(caught.value), *notes])
+    # The fit before it.
+    spent = account.standing.spent.epsilon_at(1e-6)
+    assert spent == pytest.approx(0.2, rel=1e-3)
+    told = [note for note in notes if "counts as spent" in note]
+    assert told == [
+        "Noise had been drawn before this: ε = 0.2, with no δ, counts as spent, though nothing was "
+        "returned."
+    ]
 
 
 def test_who_was_voided_while_running_draws_and_publishes_nothing(ledger, account):

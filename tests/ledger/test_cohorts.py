@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from spenders import spender
 
 from cloakgp.ledger import LedgerError, LimitError
+from cloakgp.ledger.accounts import Account
 from cloakgp.ledger.chain import acting_as
+from cloakgp.ledger.database import Writing
 from cloakgp.ledger.projection import amounts_text
 from cloakgp.privacy.filters import Amount, filter_of
+from cloakgp.privacy.fingerprints import fingerprint_column
 from cloakgp.privacy.spending import Cost
 
 LIMIT = (1.0, 1e-6)
@@ -108,6 +113,66 @@ def test_nobody_charges_people_of_whom_nothing_was_said(ledger, people):
     with pytest.raises(LedgerError, match="nobody has said who the people of 'July' are"):
         charge(ledger, "July", Cost("laplace", epsilon=0.1))
     assert people.standing.charges == 0
+
+
+def about(place):
+    """Who is given the outputs of a cohort, or others."""
+    outputs = np.arange(10.0) + place
+    return replace(spender(), fingerprint=lambda key: fingerprint_column(outputs, key=key))
+
+
+@pytest.mark.parametrize(
+    ("cohort", "place", "refused"),
+    [
+        ("May", 0, ""),
+        ("", 0, ""),
+        ("June", 0, "as those of May, and this would be about the people of June alone"),
+        ("May", 2, "as those of everybody, and this would be about the people of May alone"),
+        # Outputs that the ledger does not know: it takes the caller at their word.
+        ("June", 9, ""),
+    ],
+)
+def test_outputs_of_one_cohort_are_not_charged_to_another(ledger, people, cohort, place, refused):
+    """Else somebody pays for others: twelve charges about January are one for each month."""
+    people.attach(np.arange(10.0) + 2, column="minutes")
+    account = ledger.account("visitors", cohort=cohort)
+    if refused:
+        with pytest.raises(LedgerError, match=refused):
+            account.open_charge(about(place))
+        assert people.standing.charges == 0
+        return
+    opened = account.open_charge(about(place))
+    opened.reserve(Cost("laplace", epsilon=0.1))
+    opened.close(failed=False)
+    assert ledger.verify().notes == ()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.usefixtures("people")
+def test_auditors_alone_see_that_outputs_are_those_of_another_custodians_cohort(
+    ledger, monkeypatch, earlier
+):
+    """A refusal would confirm a guess of them; and earlier versions refused nothing."""
+    account = ledger.account("visitors", cohort="June")
+    if earlier:
+        monkeypatch.setattr(Account, "_check_cohort", lambda *_: None)
+        append = Writing.append_noted
+
+        def appended(this, kind, *, note, **content):
+            kept = {name: each for name, each in note.items() if name != "cohorts"}
+            return append(this, kind, note=kept, **content)
+
+        monkeypatch.setattr(Writing, "append_noted", appended)
+    else:
+        account = account.with_inputs({}, own=["June: minutes"])
+    opened = account.open_charge(about(0))
+    opened.reserve(Cost("laplace", epsilon=0.1))
+    opened.close(failed=False)
+    assert ledger.verify().notes == (
+        f"entry {opened.number} of the account 'visitors' is about the people of 'June' alone, and "
+        "the same outputs are attached there as those of 'May'",
+    )
+    assert ledger.verify().findings == ()
 
 
 def test_a_charge_that_was_moved_to_another_cohort_is_found(ledger, people):

@@ -136,7 +136,7 @@ def beats(service, job):
         return session.get(Job, job).beats
 
 
-def test_all_of_the_budget_of_a_lost_job_stays_spent(place):
+def test_all_of_the_budget_of_a_lost_job_is_spent_until_it_is_voided(place):
     """Also of a process that died between two draws: who knows what was seen of the first?"""
     service, work, table = place
     choices = TWO_DRAWS
@@ -167,6 +167,11 @@ def test_all_of_the_budget_of_a_lost_job_stays_spent(place):
         )
     with pytest.raises(LedgerError, match="it stays spent"):
         service.ledger.void(charge["number"], reason="a test")
+    # What was said of it stays true when somebody knows that nobody has seen it.
+    service.ledger.void(charge["number"], reason="nobody saw it", although_drawn=True)
+    assert spent(service) == 0.0
+    said = show_request(work, request.id).job.failure
+    assert "counts as spent, unless its charge in the ledger was voided" in said
 
 
 class DiedError(BaseException):

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 from killed_runs import KilledError, Moments
-from stream_tables import BOUNDS, month, months, stream
+from older_copies import keep_copy, put_back
+from stream_tables import BOUNDS, model, month, months, stream
 
 from cloakgp import DPGPRegressor, Release
 from cloakgp.ledger import Ledger
@@ -607,6 +608,77 @@ def test_a_copy_does_not_take_the_release_of_other_rows_for_that_of_its_own(tmp_
             made.make().advance()
     assert made.make().spent == pytest.approx(1.0)
     assert made.make().periods[0].stage == "released"
+
+
+def died_after_answers(made, count):
+    """Let a run die when so many answers are kept; of before the last, the ledger is kept."""
+    keep = StreamFolder.keep_answers
+
+    def kept(this, number, answers):
+        keep(this, number, answers)
+        if len(answers) == count:
+            raise KilledError
+        keep_copy(made.home / "people.db", made.home / "backup.db")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StreamFolder, "keep_answers", kept)
+        # Dead is dead: it closes nothing.
+        patch.setattr(LedgerCharge, "close", lambda *_, **__: None)
+        with pytest.raises(KilledError):
+            made.make().advance()
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_what_a_restored_ledger_does_not_count_is_counted_before_its_release(draws, tmp_path):
+    """It was put back to before the only draw, or to between two of one fit."""
+    stages = None if draws == 1 else [(0.4, None), (0.6, None)]
+    made = Copied(tmp_path, months(1, rows=20), estimator=model(stages=stages))
+    keep_copy(tmp_path / "people.db", tmp_path / "backup.db")
+    died_after_answers(made, draws)
+    ledger = put_back(tmp_path / "people.db", tmp_path / "backup.db")
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = drawn_at(patch)
+        (period,) = made.make().advance()
+    assert (drawn, period.stage, len(period.drawn)) == ([], "released", draws)
+    assert made.standing.spent.epsilon_at(0.0) == pytest.approx(made.make().spent)
+    assert (made.standing.charges, made.standing.open) == (1, ())
+    assert ledger.verify().findings == ()
+
+
+def test_a_release_for_which_a_restored_ledger_has_no_room_is_not_made(tmp_path):
+    made = Copied(tmp_path, months(1))
+    keep_copy(tmp_path / "people.db", tmp_path / "backup.db")
+    died_after_answers(made, 1)
+    ledger = put_back(tmp_path / "people.db", tmp_path / "backup.db")
+    ledger.change_limit("all", epsilon=0.5, delta=0.0, reason="a test")
+    told = "noise was drawn for period 1, ε = 1, with no δ, and the ledger does not count it"
+    for _ in range(2):
+        with pytest.raises(StreamStateError, match=told):
+            made.make().advance()
+    assert made.standing.used == 0.0
+    assert made.make().release is None
+    ledger.change_limit("all", epsilon=3.0, delta=0.0, reason="room for it")
+    assert [each.stage for each in made.make().advance()] == ["released"]
+    assert made.standing.spent.epsilon_at(0.0) == pytest.approx(1.0)
+
+
+def test_a_period_whose_charge_was_voided_is_left_out(tmp_path):
+    """The page of the ledger says so: its result is not returned."""
+    made = Copied(tmp_path, months(1))
+    died_after_answers(made, 1)
+    [number] = made.standing.open
+    ledger = Ledger(tmp_path / "people.db")
+    ledger.void(number, reason="nobody will see it", although_drawn=True)
+    told = (
+        "period 1 is left out, and this stream counts its budget as spent, which the ledger does "
+        "not: noise was drawn for it by a process that died, and its charge was voided"
+    )
+    with pytest.warns(StreamWarning, match=told):
+        (period,) = made.make().advance()
+    assert period.stage == "lost"
+    assert made.standing.used == 0.0
+    assert made.make().spent == pytest.approx(1.0)
+    assert made.make().release is None
 
 
 def test_files_that_a_killed_run_left_unfinished_are_removed(tmp_path):

@@ -7,6 +7,10 @@ draw: all questions of a plan have one kind of noise, and each kind has one rule
 request: its charge is open from before the draw until the mask is opened, and then committed. A
 question that is void before that has told nothing, and will not: its charge is voided. The sum of
 all answers, which the release holds, is noted with the charge when all masks are open.
+
+A person may void a charge while its mask is closed, and an older copy of the ledger may not have
+it. So whatever is sent of a question is sent while the ledger counts it: where its charge was
+voided, nothing is sent, and where it is missing, its cost is reserved anew.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from cloakgp.privacy.spending import (
     Unit,
     digest_of,
 )
+from cloakgp.utils.formatting import pair_in_words
 
 if TYPE_CHECKING:
     from cloakgp.ledger import Ledger
@@ -38,6 +43,14 @@ if TYPE_CHECKING:
 BEGUN_AGAIN = "a site dropped out before any mask of this question was opened, and none will be"
 EXCHANGED = "nothing was drawn for this question, and another one is answered in its place"
 LEFT = "this site left before it opened its mask of this question, and will not open it"
+
+# Why nothing is sent of a question for which noise was drawn.
+VOIDED = (
+    "the ledger's charge of this question was voided, by the word of a person that nobody sees "
+    "what was drawn for it: nothing more of it is sent. Leave (--leave, Site.leave), and agree on "
+    "another plan"
+)
+MISSING = "the ledger has no charge of this question any more: nothing more of it is sent"
 
 
 @dataclass(frozen=True)
@@ -177,6 +190,46 @@ def _has_room(limit: Budget, *costs: Cost) -> bool:
     return rule.accepts(total) or (len(costs) <= 1 and rule.takes_whole(total))
 
 
+def ensure_charged(account: Account, cost: Cost, *, budget: Budget, unit: Unit = "row") -> None:
+    """Make sure that the ledger counts a question for which noise was drawn, or refuse.
+
+    Parameters
+    ----------
+    account : Account
+        With the question's key.
+    cost : Cost
+        As it was noted before the draw.
+    budget : (float, float)
+        Of the question.
+    unit : {"row", "person"}
+        Whom it protects.
+
+    Raises
+    ------
+    SpendingError
+        If its charge was voided; or if the ledger has none, as an older copy of it, and the account
+        no room for the cost.
+    """
+    from cloakgp.ledger.errors import LimitError
+
+    key = str(account.key)
+    known = account.find(key)
+    if known is not None and known.drawn:
+        return
+    if known is None and account.is_voided(key):
+        raise SpendingError(VOIDED)
+    resumed = None if known is None else known.number
+    charge = replace(account, resumed=resumed).open_charge(_spender(budget, unit))
+    try:
+        charge.reserve(cost)
+    except LimitError:
+        raise SpendingError(
+            "noise was drawn for this question, and the ledger has no charge of it, as when an "
+            f"older copy of it was put back; the account {account.name!r} has no room for its cost,"
+            f" {pair_in_words(*budget)}: nothing more of it is sent"
+        ) from None
+
+
 def commit(
     account: Account, published: NDArray[np.int64], *, budget: Budget, unit: Unit = "row"
 ) -> None:
@@ -192,22 +245,31 @@ def commit(
         Of the question.
     unit : {"row", "person"}
         Whom it protects.
+
+    Raises
+    ------
+    SpendingError
+        If the ledger has no charge of it.
     """
     known = account.find(str(account.key))
-    if known is None or not known.open:
+    if known is None:
+        raise SpendingError(MISSING)
+    if not known.open:
         return
-    epsilon, delta = budget
-    charge = replace(account, resumed=known.number).open_charge(
-        Spender(
-            call="ask_share",
-            unit=unit,
-            epsilon=epsilon,
-            delta=delta,
-            fingerprint=lambda key: None,  # noqa: ARG005
-        )
-    )
+    charge = replace(account, resumed=known.number).open_charge(_spender(budget, unit))
     charge.drawn(digest_of(published))
     charge.close(failed=False)
+
+
+def _spender(budget: Budget, unit: Unit) -> Spender:
+    epsilon, delta = budget
+    return Spender(
+        call="ask_share",
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+        fingerprint=lambda key: None,  # noqa: ARG005
+    )
 
 
 def note_sum(account: Account, total: NDArray[np.int64]) -> None:
@@ -220,8 +282,29 @@ def note_sum(account: Account, total: NDArray[np.int64]) -> None:
     account : Account
         With the question's key.
     total : array of int
+
+    Raises
+    ------
+    SpendingError
+        If the account counts neither the question nor the sum.
     """
     account.note(str(account.key), digest_of(total))
+    if not counts_sum(account, total):
+        raise SpendingError(MISSING)
+
+
+def counts_sum(account: Account, total: NDArray[np.int64]) -> bool:
+    """Return whether an account counts the sum of all answers, which the release holds.
+
+    With the charge of the question; or with an import of the release, as after an older copy of the
+    ledger was put back.
+
+    Parameters
+    ----------
+    account : Account
+    total : array of int
+    """
+    return account.counts(digest_of(total))
 
 
 def void(ledger: Ledger, account: Account, *, reason: str) -> None:

@@ -57,6 +57,11 @@ class Journal:
         (`charge_name`).
     left : bool
         Whether the site takes part no more: it answers nothing and opens no mask from then on.
+    ledger : str or None
+        The id of the ledger that counts, as the site joined; empty if none does, None if that is
+        not said: of a site that did not join yet, or did by an earlier version.
+    account : str
+        Of that ledger.
     """
 
     plan: str = ""
@@ -66,6 +71,8 @@ class Journal:
     questions: Mapping[str, Drawn] = field(default_factory=dict)
     begun: str = ""
     left: bool = False
+    ledger: str | None = None
+    account: str = ""
 
     def spent(self, *, without: str) -> tuple[Cost, ...]:
         """Return the costs of all that was opened, or may be opened still.
@@ -154,7 +161,7 @@ class SiteFolder:
             content = (self.path / JOURNAL).read_bytes()
         except FileNotFoundError:
             return Journal()
-        found = read_json(content, Journal)
+        found = read_json(content, Journal, later={"ledger": None, "account": ""})
         try:
             questions = {
                 key: Drawn(each["request"], Cost(**each["cost"]), each["opened"])

@@ -610,8 +610,17 @@ def digits_to_compare(digest: str) -> str:
     return " ".join(digest[place : place + 4] for place in range(0, AGREED_DIGITS, 4))
 
 
-def read_json(content: bytes, kind: type[Any]) -> dict[str, Any]:
+def read_json(
+    content: bytes, kind: type[Any], *, later: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the fields of a dataclass from a file.
+
+    Parameters
+    ----------
+    content : bytes
+    kind : type
+    later : mapping, optional
+        What fields are in files of versions that did not have them.
 
     Raises
     ------
@@ -622,6 +631,8 @@ def read_json(content: bytes, kind: type[Any]) -> dict[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = None
+    if isinstance(found, dict) and later is not None:
+        found = {**later, **found}
     if not isinstance(found, dict) or set(found) != {each.name for each in fields(kind)}:
         raise CustodiansError(
             f"the file of a {kind.__name__.lower()} is damaged, or of another version of this "

@@ -72,7 +72,7 @@ from cloakgp.fitting.passes import Rows
 from cloakgp.privacy.ask import ask_share, check_entries
 from cloakgp.privacy.entries import MISSING
 from cloakgp.privacy.filters import costs_of_release, filter_of
-from cloakgp.privacy.spending import Budget, Cost, counted_by, keeper_in_force
+from cloakgp.privacy.spending import Budget, Cost, Unit, counted_by, keeper_in_force
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import pair_in_words
 from cloakgp.utils.locks import locked_folder
@@ -276,10 +276,12 @@ class Site:
             If the question is beyond the plan's budget, or that of the ledger's account.
         """
         with self._locked():
-            if self.folder.load().left:
+            journal = self.folder.load()
+            if journal.left:
                 raise CustodiansError(
                     "this site has left: it answers nothing, and opens no mask any more"
                 )
+            self._check_counting(journal)
             plan = self._plan()
             done = [what for what, act in self._acts(plan) if act()]
         return tuple(done)
@@ -294,22 +296,38 @@ class Site:
         Raises
         ------
         CustodiansError
-            If another process goes on with the site.
+            If another process goes on with the site, or it was counted elsewhere.
         """
         with self._locked():
             journal = self.folder.load()
+            self._check_counting(journal)
             self.folder.save(replace(journal, left=True))
             if self._ledger is None:
                 return
+            opened = {}
             for charge, drawn in journal.charges.items():
                 if drawn is None or not drawn.opened:
                     self._void(charge, reason=counting.LEFT)
-                    continue
-                # A process that opened it may have died before it told the ledger.
-                content = self._get(*numbers_of(charge), REQUEST)
-                if content is not None and digest_of(content) == drawn.request:
-                    key = question_key(*numbers_of(charge))
-                    self._commit(key, Request.from_bytes(content), digest=drawn.request)
+                else:
+                    opened[charge] = drawn
+            # A process that opened it may have died before it told the ledger.
+            for charge, drawn in opened.items():
+                self._settle_opened(charge, drawn)
+
+    def _settle_opened(self, charge: str, drawn: Drawn) -> None:
+        """Have the ledger count a question whose mask was opened, when this site leaves."""
+        place = numbers_of(charge)
+        content, key = self._get(*place, REQUEST), question_key(*place)
+        if content is None or digest_of(content) != drawn.request:
+            return
+        # Voided between the note that it is opened and its opening, which then never came.
+        if self._get(*place, opening_of(self.name)) is None and self._account_of(charge).is_voided(
+            str(self._account_of(charge).key)
+        ):
+            return
+        request = Request.from_bytes(content)
+        self._ensure_charged(key, request, drawn)
+        self._commit(key, request, digest=drawn.request)
 
     def _acts(self, plan: Plan) -> Iterator[tuple[str, Callable[[], bool]]]:
         yield "joined", partial(self._join, plan)
@@ -328,7 +346,7 @@ class Site:
             if drawn is None or not drawn.opened:
                 # The next question comes after this one.
                 return
-            self._note_sum(request, members=attempt[1], digest=digest_of(content))
+            self._note_sum(request, digest=digest_of(content))
             number += 1
 
     @cached_property
@@ -467,10 +485,30 @@ class Site:
         self._check_room(plan)
         # Before anybody hears of this site: later it would tell of a cell by not answering.
         self._check_entries(plan)
-        self.folder.save(replace(journal, inputs=member.inputs))
+        ledger, account = self._counting
+        joined = replace(journal, inputs=member.inputs, ledger=ledger, account=account)
+        self.folder.save(joined)
         self._exchange.put(inputs_file(self.name), inputs_to_bytes(self._inputs))
         self._exchange.put(member_file(self.name), member.to_bytes())
         return True
+
+    @property
+    def _counting(self) -> tuple[str, str]:
+        """The ledger that counts, by its id, and the account; empty if none does."""
+        if self._ledger is None:
+            return "", ""
+        return self._ledger.id, self._ledger.account(self._account).name
+
+    def _check_counting(self, journal: Journal) -> None:
+        """Refuse to go on without the ledger with which this site joined, or with another."""
+        if journal.ledger is None or self._counting == (journal.ledger, journal.account):
+            return
+        raise CustodiansError(
+            f"this site is counted in the account {journal.account!r} of the ledger "
+            f"{journal.ledger}: name these again (--ledger, --account), so that all of it is"
+            if journal.ledger
+            else "this site joined without a ledger: go on without one"
+        )
 
     def _check_entries(self, plan: Plan) -> None:
         """Refuse private cells that are none, by the name of the column."""
@@ -630,6 +668,8 @@ class Site:
         assert kept is not None
         if self._sent(name, kept):
             return False
+        if drawn is not None:
+            self._ensure_charged(key, request, drawn)
         self._exchange.put(name, kept)
         return True
 
@@ -696,6 +736,7 @@ class Site:
             raise CustodiansError("not all that were asked have answered")
         if complete.answers[self.name] != digest_of(kept):
             raise CustodiansError("another answer came from this site than it sent")
+        self._ensure_charged(key, request, drawn)
         if not drawn.opened:
             self.folder.save(journal.with_question(key, replace(drawn, opened=True)))
         self._commit(key, request, digest=digest)
@@ -707,40 +748,73 @@ class Site:
         self._exchange.put(name, opening.to_bytes())
         return True
 
+    def _ensure_charged(self, key: str, request: Request, drawn: Drawn) -> None:
+        """Make sure that the ledger counts what is sent of a question, if one counts, or refuse."""
+        account = self._account_to_charge(key, request, digest=drawn.request)
+        if account is not None:
+            counting.ensure_charged(
+                account, drawn.cost, budget=(request.epsilon, request.delta), unit=self._unit
+            )
+
     def _commit(self, key: str, request: Request, *, digest: str) -> None:
         """Commit the charge of a question whose mask is opened, if a ledger counts."""
         kept = self.folder.answer(key)
-        if self._ledger is None or kept is None:
-            return
-        counting.commit(
-            self._account_of(charge_name(key, digest)),
-            Hidden.from_bytes(kept).integers(count=request.numbers),
-            budget=(request.epsilon, request.delta),
-            unit="person" if self._rows.grouped else "row",
-        )
+        account = self._account_to_charge(key, request, digest=digest)
+        if account is not None and kept is not None:
+            counting.commit(
+                account,
+                Hidden.from_bytes(kept).integers(count=request.numbers),
+                budget=(request.epsilon, request.delta),
+                unit=self._unit,
+            )
 
-    def _note_sum(self, request: Request, *, members: Sequence[str], digest: str) -> None:
-        """Note in the ledger what the release holds of a question, once all masks are opened.
+    def _account_to_charge(self, key: str, request: Request, *, digest: str) -> Account | None:
+        """Return the account that is to have a charge of a question.
+
+        None if no ledger counts, if this process has seen that one counts the question with its
+        sum, or if an import of the release counts it.
+        """
+        if self._ledger is None or digest in self._noted:
+            return None
+        account = self._account_of(charge_name(key, digest))
+        if account.find(str(account.key)) is None:
+            total = self._sum(request, digest=digest)
+            if total is not None and counting.counts_sum(account, total):
+                return None
+        return account
+
+    @property
+    def _unit(self) -> Unit:
+        return "person" if self._rows.grouped else "row"
+
+    def _note_sum(self, request: Request, *, digest: str) -> None:
+        """Note in the ledger what the release holds of a question, once all masks are opened."""
+        if self._ledger is None or digest in self._noted:
+            return
+        total = self._sum(request, digest=digest)
+        if total is None:
+            return
+        key = question_key(request.attempt, request.number)
+        counting.note_sum(self._account_of(charge_name(key, digest)), total)
+        self._noted.add(digest)
+
+    def _sum(self, request: Request, *, digest: str) -> NDArray[np.int64] | None:
+        """Return the sum of all answers to a question; None before all masks are opened.
 
         It is added up here: what the coordinator says is the sum could be the answers of another
         release, which an import would then take for counted.
         """
-        if self._ledger is None or digest in self._noted:
-            return
         place = partial(self._get, request.attempt, request.number)
         said, seeds, hidden = place(COMPLETE), {}, {}
-        for site in members:
+        for site in request.members:
             answer, opening = place(answer_of(site)), place(opening_of(site))
             if said is None or answer is None or opening is None:
-                return
+                return None
             if Complete.from_bytes(said).answers.get(site) != digest_of(answer):
                 raise CustodiansError(f"the answer of {site} was changed after all had answered")
             hidden[site] = read_answer(answer, site=site, request=digest, count=request.numbers)
             seeds[site] = read_opening(opening, site=site, request=digest)
-        key = question_key(request.attempt, request.number)
-        account = self._account_of(charge_name(key, digest))
-        counting.note_sum(account, open_sum(hidden, seeds))
-        self._noted.add(digest)
+        return open_sum(hidden, seeds)
 
     def _void(self, charge: str, *, reason: str) -> None:
         """Void the charge of a question whose mask is never opened, if it is open."""

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
@@ -387,6 +387,8 @@ class Account:
                 f"nobody has said who the people of {self.cohort!r} are: attach its column as one "
                 "of a cohort"
             )
+        here = [row for row in found if row["account"] == name]
+        self._check_cohort(here)
         return LedgerCharge(
             self.database,
             spender,
@@ -400,12 +402,27 @@ class Account:
                 declared_public=self.declared_public,
             ),
             note={
-                "columns": [row["name"] for row in found if row["account"] == name],
+                "columns": [row["name"] for row in here],
+                **({"cohorts": sorted({row["cohort"] for row in here})} if self.cohort else {}),
                 "elsewhere": elsewhere(found, account=name),
                 **inputs.note(name, declared=self.declared_public),
             },
             resumed=self.resumed,
         )
+
+    def _check_cohort(self, columns: Sequence[projection.Row]) -> None:
+        """Refuse a charge about one cohort of a column that was attached as another's.
+
+        Of columns that are not the caller's own, auditors alone see it.
+        """
+        own = [row["cohort"] for row in columns if self.own is None or row["name"] in self.own]
+        if self.cohort and own and self.cohort not in own:
+            raise LedgerError(
+                "these outputs are attached to the account as those of "
+                f"{' and '.join(sorted({cohort or 'everybody' for cohort in own}))}, and this "
+                f"would be about the people of {self.cohort} alone: nothing was drawn. Name the "
+                "cohort with which they were attached, or none, for everybody"
+            )
 
     @forget_on_failure
     def attach(self, y: ArrayLike, *, column: str, cohort: str = "") -> None:
@@ -619,6 +636,44 @@ class Account:
             release=charge["release"],
         )
 
+    def is_voided(self, key: str) -> bool:
+        """Return whether noise was drawn under a key, and its charge was voided.
+
+        By the word of a person that nobody will see what was drawn. The key is free again, so that
+        `find` tells only of a later charge that has it.
+
+        Parameters
+        ----------
+        key : str
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        _check_named(self.name)
+        with self.database.reading() as connection:
+            voided = TableStore(connection).all(
+                "charges", account=self.name, state=projection.VOIDED
+            )
+            return any(
+                projection.drawn_of(charge) != Amount()
+                and _opening_of(charge["number"], connection).get("key") == key
+                for charge in voided
+            )
+
+    def counts(self, digest: str) -> bool:
+        """Return whether a charge of this account counts some answers, an import included.
+
+        Parameters
+        ----------
+        digest : str
+            Of the answers, by `cloakgp.privacy.spending.digest_of`.
+        """
+        with self.database.reading() as connection:
+            rows = TableStore(connection)
+            return projection.charge_of_draw(digest, self.name, rows) is not None
+
     def note(self, key: str, digest: str) -> None:
         """Note that answers follow from those of the charge that has a key: they count with it.
 
@@ -674,8 +729,7 @@ class Account:
     def _keyed(self, key: str, choices: str) -> Iterator[tuple[projection.Row | None, Connection]]:
         """Yield the charge of a key, if its choices are these or are not known."""
         checked_text(key, what="a key", empty=True)
-        if not self.name:
-            raise LedgerError("a key belongs to an account: name the account")
+        _check_named(self.name)
         with self.database.reading() as connection:
             found = TableStore(connection).all("charges", account=self.name, key=key)
             charge = found[0] if found else None
@@ -695,11 +749,21 @@ def _digest_choices(choices: str) -> str:
     return hashlib.sha256(choices.encode()).hexdigest() if choices else ""
 
 
+def _check_named(name: str) -> None:
+    if not name:
+        raise LedgerError("a key belongs to an account: name the account")
+
+
 def _choices_of(number: int, connection: Connection) -> str:
-    """Return the digest of choices of a charge, from the entry that opened it."""
+    """Return the digest of choices of a charge."""
+    return str(_opening_of(number, connection).get("choices", ""))
+
+
+def _opening_of(number: int, connection: Connection) -> dict[str, Any]:
+    """Return the content of the entry that opened a charge."""
     table = schema.entries
     row = connection.execute(table.select().where(table.c.number == number)).first()
-    return "" if row is None else str(Entry(*row).content.get("choices", ""))
+    return {} if row is None else Entry(*row).content
 
 
 def standing_of(name: str, connection: Connection) -> Standing:

@@ -50,7 +50,8 @@ class Audit:
     findings : tuple of str
         Errors; empty for a sound ledger.
     notes : tuple of str
-        Facts for auditors that are no errors: a column of two accounts, answers that two count, a
+        Facts for auditors that are no errors: a column of two accounts, or of other people than a
+        charge says, answers that two count, a
         release that counts less by the word of whoever imported it, a clock that went back, an
         older copy that was put back.
     """
@@ -291,6 +292,8 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
                     f"{about} says of {entry['column']!r} that its people are others, and the same "
                     f"outputs are attached there as {', '.join(map(repr, note['columns']))}"
                 )
+            else:
+                yield from _other_people(about, entry, note, followed)
             continue
         for other in note.get("charges_elsewhere", ()):
             yield (
@@ -303,6 +306,28 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
                 f"{other['account']!r}"
             )
     findings += [f"the note of entry {number} is missing" for number in wanted]
+
+
+def _other_people(
+    about: str, entry: Mapping[str, Any], note: Mapping[str, Any], followed: _Followed
+) -> Iterator[str]:
+    """Yield a note about a charge of one cohort whose column was attached as another's."""
+    cohort = entry.get("cohort")
+    # Earlier versions noted the names of columns alone.
+    attached = note.get(
+        "cohorts",
+        {
+            row["cohort"]
+            for row in followed.rows.tables["columns"].values()
+            if row["account"] == entry["account"] and row["name"] in note["columns"]
+        },
+    )
+    if cohort and cohort not in attached:
+        others = " and ".join(repr(other) if other else "everybody" for other in sorted(attached))
+        yield (
+            f"{about} is about the people of {cohort!r} alone, and the same outputs are attached "
+            f"there as those of {others}"
+        )
 
 
 def _anchored(noted: Noted, digests: Mapping[int, str]) -> Iterator[str]:

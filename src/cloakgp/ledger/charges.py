@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from cloakgp.ledger import projection
 from cloakgp.ledger.database import Database, Writing
-from cloakgp.ledger.errors import LedgerError, LimitError
+from cloakgp.ledger.errors import ClosedByAnotherError, LedgerError, LimitError
 from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import Budget, Cost, Spender, Unit
 
@@ -130,15 +130,17 @@ class LedgerCharge:
         ------
         LimitError
             If the account has no room for it.
+        ClosedByAnotherError
+            If the charge was closed meanwhile.
         LedgerError
-            If the charge was voided meanwhile, or the database fails.
+            If the database fails.
         """
         amount = Amount.of(cost)
         with self._database.writing() as writing:
             number = self.number or self._open(writing, Amount())
             charge = writing.rows.get("charges", number)
             if charge is None or charge["state"] != projection.OPEN:
-                raise LedgerError(f"charge {number} was closed by another person: nothing is drawn")
+                raise _closed_by_another(number, charge)
             writing.append(
                 "drawing",
                 charge=number,
@@ -167,6 +169,8 @@ class LedgerCharge:
         for left in reversed(range(TRIES)):
             try:
                 self._close(kind)
+            except ClosedByAnotherError:
+                raise
             except LedgerError:
                 if not left:
                     raise
@@ -183,7 +187,7 @@ class LedgerCharge:
                 )
             # An earlier attempt may have closed it without an answer.
             elif state != kind:
-                raise LedgerError(f"charge {self.number} was closed by another person")
+                raise _closed_by_another(self.number, charge)
 
     def _open(self, writing: Writing, held: Amount) -> int:
         key = self._purpose.key
@@ -226,6 +230,21 @@ class LedgerCharge:
                 f"({epsilon:g}, {delta:g}): nothing was drawn. cloakgp ledger show states the "
                 "room"
             )
+
+
+def _closed_by_another(
+    number: int | None, charge: Mapping[str, object] | None
+) -> ClosedByAnotherError:
+    """Return the error of a call whose charge is not open any more."""
+    state = None if charge is None else charge["state"]
+    counts = state is not None and state not in projection.NOTHING_DRAWN
+    how = "who voided it" if state == projection.VOIDED else f"and is {state or 'gone'}"
+    told = "what was drawn for it counts" if counts else "nothing of it counts"
+    return ClosedByAnotherError(
+        f"charge {number} was closed by another person, {how}: {told}, nothing more is drawn for "
+        "it, and nothing is returned",
+        counts=counts,
+    )
 
 
 def check_unit(account_unit: str, unit: Unit, *, name: str) -> None:

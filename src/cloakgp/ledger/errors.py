@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloakgp.privacy.spending import SpendingError
+from cloakgp.privacy.spending import ClosedChargeError, SpendingError
 
 
 class LedgerError(SpendingError):
@@ -11,6 +11,10 @@ class LedgerError(SpendingError):
 
 class LimitError(LedgerError):
     """The limit of an account leaves no room."""
+
+
+class ClosedByAnotherError(LedgerError, ClosedChargeError):
+    """A charge was closed by another person while its call ran."""
 
 
 class OtherChoicesError(LedgerError):

@@ -251,7 +251,8 @@ def project(content: Mapping[str, Any], rows: RowStore) -> None:
         _account(content["account"], rows)
         # Earlier versions took a number for a name, and the database kept its text.
         row = {"name": str(content["column"]), "account": content["account"]}
-        if content.get("cohort"):
+        row["cohort"] = str(content.get("cohort") or EVERYBODY)
+        if row["cohort"]:
             _add_cohort(content["account"], content["cohort"], rows)
         rows.put("columns", {name: content[name] for name in ("mark", "salt", "key")} | row)
     elif kind == RECOVERING:

@@ -98,6 +98,8 @@ columns = Table(
     Column("key", LongText, nullable=False),
     Column("name", LongText, nullable=False),
     Column("account", LongText, ForeignKey("accounts.name"), nullable=False),
+    # Whose column it is, of the people of the account; empty if nobody said so.
+    Column("cohort", LongText, nullable=False),
 )
 
 # Recoveries of older copies of the database, by the numbers of their entries.

@@ -22,7 +22,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from cloakgp.privacy.fingerprints import fingerprint_column
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, round_up, round_up_decimal
-from cloakgp.privacy.tally import note_draw
+from cloakgp.privacy.tally import Drawn, is_tallied, note_draw, tallied
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -55,6 +55,20 @@ GAUSSIAN, LAPLACE = "gaussian", "laplace"
 
 class SpendingError(ValueError):
     """Something cannot be counted, so nothing was drawn for it."""
+
+
+class ClosedChargeError(SpendingError):
+    """The charge of a call was closed by another person while the call ran.
+
+    Attributes
+    ----------
+    counts : bool
+        Whether what was drawn for it counts all the same: not if it was voided.
+    """
+
+    def __init__(self, message: str, *, counts: bool) -> None:
+        super().__init__(message)
+        self.counts = counts
 
 
 @dataclass(frozen=True)
@@ -424,23 +438,46 @@ def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, R
         given = signature.bind(*args, **kwargs).arguments
         charge = keeper.open_charge(_spender(function.__qualname__, given))
         del given
-        token = _charge.set(charge)
-        try:
-            result = function(*args, **kwargs)
-        except BaseException as error:
+        with _tallied_apart() as drawn:
+            token = _charge.set(charge)
             try:
-                charge.close(failed=True)
-            except Exception:
-                error.add_note(
-                    "The ledger could not be reached: the reserved budget counts as spent."
-                )
-            raise
-        finally:
-            _charge.reset(token)
-        charge.close(failed=False)
-        return result
+                result = function(*args, **kwargs)
+            except BaseException as error:
+                _close_failed(charge, error, drawn)
+                raise
+            finally:
+                _charge.reset(token)
+            try:
+                charge.close(failed=False)
+            except ClosedChargeError as error:
+                _forget_uncounted(error, drawn)
+                raise
+            return result
 
     return charged
+
+
+def _tallied_apart() -> AbstractContextManager[list[Drawn]]:
+    """Collect the draws of one charge apart from those of others, where draws are collected."""
+    return tallied() if is_tallied() else nullcontext([])
+
+
+def _close_failed(charge: Charge, error: BaseException, drawn: list[Drawn]) -> None:
+    """Close the charge of a call that failed, and note at its error where that fails, too."""
+    try:
+        charge.close(failed=True)
+    except ClosedChargeError as closed:
+        _forget_uncounted(closed, drawn)
+        if not isinstance(error, ClosedChargeError):
+            error.add_note(f"Of the ledger: {closed}.")
+    except Exception:
+        error.add_note("The ledger could not be reached: the reserved budget counts as spent.")
+
+
+def _forget_uncounted(closed: ClosedChargeError, drawn: list[Drawn]) -> None:
+    """Have nobody told that draws count which do not."""
+    if not closed.counts:
+        drawn.clear()
 
 
 def hold(*budgets: Cost | Budget) -> None:

@@ -40,6 +40,9 @@ class Notes:
         Their answers, and those of further ones.
     forget : callable
         Called if the draw that was noted last was refused, and not made.
+    counted : int, optional
+        How many of the draws before an account counts already, all by default. An older copy of a
+        ledger may have been put back since: the others are reserved again when they are recalled.
     """
 
     note: Callable[[Cost], None]
@@ -47,7 +50,13 @@ class Notes:
     costs: Sequence[Cost] = ()
     answers: list[NDArray[np.int64]] = field(default_factory=list, repr=False)
     forget: Callable[[], None] = lambda: None
+    counted: int | None = None
     _next: int = 0
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether no account counts the draw that was recalled last."""
+        return self.counted is not None and self._next > self.counted
 
     def recall(self, cost: Cost) -> NDArray[np.int64] | None:
         """Return the answers of the next draw, None if it was not made before.
@@ -106,8 +115,11 @@ class NotedCharge:
             self.inner.hold(budgets)
 
     def recall(self, cost: Cost) -> NDArray[Any] | None:
-        """Return the answers of the next draw, if it was made before."""
-        return self.notes.recall(cost)
+        """Return the answers of the next draw, if it was made before, and is counted."""
+        made_before = self.notes.recall(cost)
+        if made_before is not None and self.notes.uncounted and self.inner is not None:
+            self.inner.reserve(cost)
+        return made_before
 
     def reserve(self, cost: Cost) -> None:
         """Note the cost of a draw, and reserve it in the other keeper's account."""

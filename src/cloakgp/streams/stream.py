@@ -52,6 +52,7 @@ from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.person_ids import one_kind
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.privacy.spending import Cost, SpendingError, counted_by, keeper_in_force
+from cloakgp.privacy.tally import describe_spent
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.release.measurement import tables_of
@@ -732,6 +733,11 @@ class Stream:
             self.folder.keep_persons(number, marks)
         if charge is not None:
             return self._taken(state, number, charge)
+        before = self._charge_of(state, number) if period.drawn else None
+        if period.drawn and (because := self._why_uncounted(state, number, before)):
+            return self._lose(state, number, because=because)
+        # What was drawn before an older copy of the ledger was put back is counted again.
+        counted = 0 if before is None else before.draws
         asking = [state.with_period(number, stage="asking")]
         self.folder.save(asking[0])
 
@@ -745,8 +751,10 @@ class Stream:
             keep=lambda answers: self.folder.keep_answers(number, answers),
             costs=period.drawn,
             answers=self.folder.answers(number) if period.drawn else [],
+            counted=None if self._ledger is None else counted,
         )
-        keeper = self._closed(state, number)
+        # An account that has closed the charge of a release draws nothing more for it.
+        keeper = None if before is None or before.open else ClosedKeeper()
 
         def make() -> Release:
             with counted_by(NotingKeeper(notes=notes, inner=keeper or keeper_in_force())):
@@ -754,7 +762,11 @@ class Stream:
             return self._stated(made)
 
         try:
-            made = make() if keeper is not None else self._publish(state, number, make)
+            made = (
+                make()
+                if keeper is not None
+                else self._publish(state, number, make, uncounted=period.drawn[counted:])
+            )
         except OtherDrawError as error:
             return self._lose(asking[0], number, because=str(error))
         except BaseException:
@@ -777,9 +789,12 @@ class Stream:
         Its charge is closed, as nothing more is drawn for it; but for one of another copy of this
         folder (``elsewhere``), whose process may be running.
         """
+        spent = "its budget is spent"
+        if self._ledger is not None and self._account_of(number).find(_key(state, number)) is None:
+            spent = "this stream counts its budget as spent, which the ledger does not"
         warnings.warn(
-            f"period {number + 1} is left out, and its budget is spent: noise was drawn for it by "
-            f"a process that died, and {because}",
+            f"period {number + 1} is left out, and {spent}: noise was drawn for it by a process "
+            f"that died, and {because}",
             StreamWarning,
             stacklevel=6,
         )
@@ -1003,13 +1018,44 @@ class Stream:
             )
         return self._ledger.account(name, purpose=self._statement.purpose)
 
-    def _publish(self, state: StreamState, number: int, make: Callable[[], Release]) -> Release:
+    def _publish(
+        self,
+        state: StreamState,
+        number: int,
+        make: Callable[[], Release],
+        *,
+        uncounted: Sequence[Cost],
+    ) -> Release:
+        """Make a release, counted by the ledger if there is one.
+
+        Parameters
+        ----------
+        uncounted : sequence of Cost
+            Of draws that were made before, and that the ledger does not count yet.
+
+        Raises
+        ------
+        StreamStateError
+            If the account has no room for these.
+        """
         if self._ledger is None:
             return make()
+        from cloakgp.ledger.errors import LimitError
+
         resume = bool(state.periods[number].drawn)
-        made: Release = self._account_of(number).publish(
-            make, key=_key(state, number), choices=self._choices(state, number), resume=resume
-        )
+        try:
+            made: Release = self._account_of(number).publish(
+                make, key=_key(state, number), choices=self._choices(state, number), resume=resume
+            )
+        except LimitError:
+            if not uncounted:
+                raise
+            spent = describe_spent(uncounted, delta=self.declaration.delta).removesuffix(",")
+            raise StreamStateError(
+                f"noise was drawn for period {number + 1}, {spent}, and the ledger does not count "
+                "it, as when an older copy of it was put back; the account has no room for the "
+                "period: nothing was released, and nothing more was drawn"
+            ) from None
         return made
 
     def _choices(self, state: StreamState, number: int) -> str:
@@ -1079,12 +1125,15 @@ class Stream:
         )
         return self._keep(state, number, kept.to_bytes())
 
-    def _closed(self, state: StreamState, number: int) -> ClosedKeeper | None:
-        """Return a keeper that draws nothing, if an account has closed what was drawn before."""
-        if self._ledger is None or not state.periods[number].drawn:
-            return None
-        charge = self._account_of(number).find(_key(state, number))
-        return None if charge is not None and charge.open else ClosedKeeper()
+    def _why_uncounted(self, state: StreamState, number: int, charge: KeyedCharge | None) -> str:
+        """Return why the ledger will not count what was drawn for a period; empty if it will."""
+        if self._ledger is None:
+            return ""
+        if charge is None:
+            voided = self._account_of(number).is_voided(_key(state, number))
+            return "its charge was voided" if voided else ""
+        fewer = not charge.open and charge.draws < len(state.periods[number].drawn)
+        return "its charge was closed with fewer draws than were made" if fewer else ""
 
     def _recover(self, state: StreamState) -> StreamState:
         """Settle a period at which a process died, as the head of this module says."""

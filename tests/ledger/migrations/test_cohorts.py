@@ -17,6 +17,7 @@ def test_an_older_ledger_gets_the_column(url):
     charge.close(failed=False)
     with ledger.database.writing() as writing:
         writing.connection.execute(sa.text("ALTER TABLE charges DROP COLUMN cohort"))
+        writing.connection.execute(sa.text("ALTER TABLE columns DROP COLUMN cohort"))
         writing.connection.execute(sa.text("UPDATE schema_version SET version_num = '1'"))
     ledger.close()
     again = Ledger(url)

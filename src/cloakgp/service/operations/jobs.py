@@ -23,8 +23,9 @@ FAILURES = {
     "inputs": "public columns of its table have the values of private ones of the account: nothing "
     "was drawn. Its custodian withdraws the table, and registers it again without them",
     "failed": "it failed, and nothing was published: the server's log names the place",
-    "lost": "its process died after noise was drawn: all of its budget stays spent. Make a new "
-    "request",
+    # A charge that its process left open may be voided later.
+    "lost": "its process died after noise was drawn: all of its budget counts as spent, unless its "
+    "charge in the ledger was voided. Make a new request",
     "drawn": "it failed after noise was drawn, and nothing was published: what was drawn stays "
     "spent. Make a new request",
     "crashed": "its process died again and again: nothing was published",
