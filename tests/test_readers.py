@@ -644,6 +644,7 @@ CELLS = Schema(
         Date("whole", form="%Y%m%d", linear=False, cycles=("year",), missing="impute"),
         Date("exact", form="%d/%m/%Y %H:%M:%S.%f", linear=False, cycles=("day",), missing="impute"),
         Date("named", form="%d %b %Y", linear=False, cycles=("year",), missing="impute"),
+        Date("short", form="%m/%d/%y %I:%M %p", linear=False, cycles=("day",), missing="impute"),
         Place("home", latitude="lat", longitude="lon", centre=(51.5, 0.0), missing="impute"),
     ),
     missing_values=("-99", "NA", "unknown"),
@@ -662,6 +663,7 @@ BESIDE = {
     "whole": None,
     "exact": None,
     "named": None,
+    "short": None,
     "lat": 51.5,
     "lon": 0.1,
 }
@@ -706,6 +708,12 @@ ROW_CELLS = {
         *GAPS,
         *("2020-02-03", "2020-31-12", "2020-12-31", "2020-2-3", "2020-29-02", "2021-29-02"),
         *("2020-02-03T00:00", "0000-01-01", "1969-31-12", " 2020-02-04 ", "20-02-03", 20200203),
+    ),
+    "short": (
+        *GAPS,
+        *("12/31/68 12:15 AM", "1/1/69 12:15 pm", "1/1/00 1:05 Am", "01/01/99 11:59 PM"),
+        *("04/03/20 13:30 PM", "04/03/20 0:30 AM", "04/03/20 10:30", "04/03/2020 10:30 AM"),
+        *("13/01/20 10:30 AM", "02/29/00 10:30 AM", "02/29/99 10:30 AM", "4/3/9 10:30 AM"),
     ),
     "clock": (
         *GAPS,
@@ -822,6 +830,7 @@ def cells():
         "whole": ("20200203", "20200804"),
         "exact": ("03/04/2020 10:30:15.25", "03/04/2020 18:30:15.25"),
         "named": ("03 Apr 2020", None),
+        "short": ("04/03/20 10:30 AM", "04/03/99 04:30 PM", None),
         "lat": (51.25, 51.5, 51.75),
         "lon": (0.0, 0.1),
     }

@@ -454,7 +454,8 @@
   "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\\z")
 # Of patterns of dates, as Python's strptime reads them.
 .cloak_fields <- c(Y = "[0-9]{4}", m = "1[0-2]|0[1-9]|[1-9]", d = "3[01]|[12][0-9]|0[1-9]|[1-9]| [1-9]",
-  H = "2[0-3]|[01][0-9]|[0-9]", M = "[0-5][0-9]|[0-9]", S = "6[01]|[0-5][0-9]|[0-9]", f = "[0-9]{1,6}")
+  H = "2[0-3]|[01][0-9]|[0-9]", M = "[0-5][0-9]|[0-9]", S = "6[01]|[0-5][0-9]|[0-9]", f = "[0-9]{1,6}",
+  y = "[0-9]{2}", I = "1[0-2]|0[1-9]|[1-9]", p = "am|pm")
 
 .cloak_fault <- function(name, rows, what) {
   if (any(rows, na.rm = TRUE))
@@ -560,6 +561,18 @@
   microseconds <- as.numeric(substr(paste0(part("f", "0"), "00000"), 1, 6))
   ifelse(known, (1e6 * seconds + microseconds) / 86400e6, NA)
 }
+# Parts with the year in full, from 1969 to 2068, and the hour of the whole day.
+.cloak_in_full <- function(parts) {
+  if (!is.null(parts[["y"]])) {
+    year <- as.numeric(parts[["y"]])
+    parts[["Y"]] <- as.character(year + ifelse(year > 68, 1900, 2000))
+  }
+  if (!is.null(parts[["I"]])) {
+    later <- if (is.null(parts[["p"]])) 0 else ifelse(tolower(parts[["p"]]) == "pm", 12, 0)
+    parts[["H"]] <- as.character(as.numeric(parts[["I"]]) %% 12 + later)
+  }
+  parts
+}
 # The parts that a pattern finds in text, by their names; NA where it does not fit the whole of it.
 .cloak_parts <- function(pattern, fields, text) {
   found <- regmatches(text, regexec(pattern, text, perl = TRUE))
@@ -572,7 +585,9 @@
 .cloak_pattern <- function(name, form) {
   parts <- regmatches(form, gregexpr("%.|\\s+|.", form, perl = TRUE))[[1]]
   fields <- substring(parts[startsWith(parts, "%")], 2)
-  if (anyDuplicated(fields) || !all(fields %in% names(.cloak_fields)))
+  # Of fields that say the same, Python takes the last.
+  twice <- all(c("Y", "y") %in% fields) || all(c("H", "I") %in% fields)
+  if (anyDuplicated(fields) || twice || !all(fields %in% names(.cloak_fields)))
     stop("column ", name, ": dates as ", form, " cannot be read here as text: give a Date or a time", call. = FALSE)
   each <- vapply(parts, function(part)
     if (startsWith(part, "%")) paste0("(", .cloak_fields[[substring(part, 2)]], ")")
@@ -599,7 +614,7 @@
     iso <- list(pattern = .cloak_iso, fields = c("Y", "m", "d", "H", "M", "S", "f", "zone"))
     asked <- if (form == "default") iso else .cloak_pattern(name, form)
     found <- .cloak_parts(asked$pattern, asked$fields, text[open])
-    values[open] <- ifelse(found$fit, .cloak_days(found$parts), NA)
+    values[open] <- ifelse(found$fit, .cloak_days(.cloak_in_full(found$parts)), NA)
   }
   what <- if (form == "default") "after ISO 8601" else paste("as", form)
   .cloak_fault(name, !gaps & is.na(values), paste("is no Date, no time and no date", what))
