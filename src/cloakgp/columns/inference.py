@@ -23,6 +23,7 @@ from cloakgp.columns.notation import (
     choose,
     evidence_of,
     fitting,
+    may_be_choices,
     texts_alone,
 )
 from cloakgp.columns.numbers import Boolean, Decimal, Number
@@ -274,7 +275,7 @@ def _proven(
     for name in names:
         texts = texts_alone(cells[name], codes=codes)
         signs = evidence_of(texts).decimals
-        if signs and not are_choices(texts):
+        if signs and not may_be_choices(texts):
             written = [_written(name, each) for each in fitting(texts)]
             shares = (_share(each, cells[name], codes=codes) for each in written)
             proven[name] = signs if max(shares) == 1.0 else frozenset()

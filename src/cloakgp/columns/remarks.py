@@ -19,7 +19,7 @@ from cloakgp.columns.categories import Category
 from cloakgp.columns.cells import ISO, Cells, cells_of
 from cloakgp.columns.dates import FORMS, Date, forms_of, with_year_first
 from cloakgp.columns.identifiers import Identifier, may_name_persons
-from cloakgp.columns.notation import are_choices, evidence_of, texts_alone
+from cloakgp.columns.notation import are_choices, evidence_of, may_be_choices, texts_alone
 from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.formatting import percent
@@ -268,7 +268,10 @@ def _on_signs(column: Number, cells: Cells, *, codes: frozenset[str]) -> tuple[s
             "read with decimal points, though 1.234 may be more than a thousand: if it is, declare "
             '"decimalChar": "," and "groupChar": "."',
         )
-    return (f"read {written_with(column.decimal, column.thousands)}",)
+    written = f"read {written_with(column.decimal, column.thousands)}"
+    if may_be_choices(texts_alone(cells, codes=codes)):
+        written += ". If its cells are answers of several choices, such as 1,2, declare a category"
+    return (written,)
 
 
 def written_with(decimal: str, thousands: str) -> str:
@@ -335,8 +338,9 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
     elif len(there) > 1 and (there == there[0]).all():
         told.append("the same in every row: nothing can be predicted from it")
     if isinstance(column, Category):
-        told += _on_text(cells[0], codes=codes)
-        if are_choices(texts_alone(cells[0], codes=codes)):
+        if not are_choices(texts_alone(cells[0], codes=codes)):
+            told += _on_text(cells[0], codes=codes)
+        else:
             told.append(
                 "taken for answers of several choices, such as 1,2, and no numbers with decimal "
                 'commas: if they are numbers, declare these, with "decimalChar": ","'
