@@ -348,6 +348,13 @@ def test_new_columns_by_name_are_those_of_the_fit():
         without.predict({"age": X[:, 0]})
 
 
+def test_columns_may_have_the_names_of_methods():
+    """Of the type it is asked what a table can do: pandas has columns as attributes, too."""
+    people = pd.DataFrame({"compute": [1.0, 2.0], "collect": [3.0, 4.0], "lazy": [5.0, 7.0]})
+    found = read_inputs(BaseEstimator(), people, schema=None)
+    np.testing.assert_array_equal(found.X, people.to_numpy())
+
+
 class Query:
     """What polars has of a table that is not there yet."""
 

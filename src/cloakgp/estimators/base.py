@@ -175,7 +175,8 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
 
 def _computed(X: Any) -> Any:
     """Return what a table or an array of Dask holds, and others as they are."""
-    return X.compute() if hasattr(X, "compute") else X
+    # Columns of pandas are attributes, too, but not of the type.
+    return X.compute() if hasattr(type(X), "compute") else X
 
 
 def _in_order(X: Any, names: Sequence[object], *, fitted: Sequence[object]) -> NDArray[Any]:

@@ -201,7 +201,8 @@ def column_names(X: object) -> list[object]:
     >>> column_names(np.zeros((3, 2))), column_names({"age": [30.0]})
     ([], ['age'])
     """
-    if hasattr(X, "collect") and hasattr(X, "lazy"):
+    # Columns of pandas are attributes, too, but not of the type.
+    if hasattr(type(X), "collect") and hasattr(type(X), "lazy"):
         raise TypeError("a lazy table has no cells yet: collect() it first")
     # A sparse matrix may be a mapping, too.
     if isinstance(X, Mapping) and not hasattr(X, "toarray"):
