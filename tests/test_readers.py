@@ -392,6 +392,72 @@ def test_r_reads_raw_columns_alike(name, releases, table, rscript, tmp_path):
         close(found, frame if name == "quantiles" else frame[["median", "lower", "upper"]])
 
 
+# Of an exposure of each row, and what is said of those that are none.
+EXPOSURES_WITH_NODE = """
+import { readFileSync } from "node:fs";
+import { readRelease } from "./index.js";
+const [file, table, other] = process.argv.slice(1);
+const release = await readRelease(readFileSync(file)), rows = JSON.parse(readFileSync(table));
+const numbers = await readRelease(readFileSync(other));
+const said = (exposure, of = release) => {
+  try { return of.above(rows[0], 31.5, { exposure }); } catch (error) { return error.message; }
+};
+const each = (what) => rows.map((row, i) => what(row, { exposure: EXPOSURES[i] }));
+console.log(JSON.stringify({
+  interval: each((row, exposure) => release.interval(row, 0.8, exposure) || [null, null]),
+  above: each((row, exposure) => release.above(row, 31.5, exposure)),
+  refused: [...[[1, 2], [2], "2", 0, NaN, Infinity].map((each) => said(each)), said(1, numbers)],
+}));
+"""
+EXPOSURES_WITH_R = """
+source("cloakgp.R")
+given <- commandArgs(trailingOnly = TRUE)
+release <- read_release(given[1])
+rows <- jsonlite::fromJSON(given[2])
+exposure <- unlist(jsonlite::fromJSON("EXPOSURES"))
+said <- function(exposure, of = release)
+  tryCatch(probability_above(of, rows, 31.5, exposure), error = conditionMessage)
+cat(jsonlite::toJSON(list(
+  interval = as.matrix(predict_interval(release, rows, 0.8, exposure)),
+  above = probability_above(release, rows, 31.5, exposure),
+  refused = c(
+    lapply(list(c(1, 2), numeric(0), "2", 0, NaN, Inf), said), said(1, read_release(given[3]))
+  )
+), digits = NA, na = "null", auto_unbox = TRUE))
+"""
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+def test_every_row_has_its_own_exposure(language, releases, table, tmp_path, request):
+    # The third row has no prediction, and moves the exposures of no others.
+    rows, exposures = gaps(table[0]), [0.1, 1.0, 30.0, 20.0, 0.5, 2.0, 3.0, 1e4, 0.7, 5.0]
+    releases["numbers"].save(tmp_path / "numbers.cloak")
+    paths = (*saved(releases["counts"], rows, tmp_path), tmp_path / "numbers.cloak")
+    if language == "javascript":
+        command = [
+            request.getfixturevalue("node"),
+            "--input-type=module",
+            "-e",
+            EXPOSURES_WITH_NODE,
+        ]
+    else:
+        command = [request.getfixturevalue("rscript"), "-e", EXPOSURES_WITH_R]
+    command[-1] = command[-1].replace("EXPOSURES", json.dumps(exposures))
+    told = json.loads(run([*command, *paths], PROJECT / "readers" / language))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        interval = releases["counts"].predict_interval(rows, COVERAGE, exposure=exposures)
+        above = releases["counts"].probability_above(rows, THRESHOLD, exposure=exposures)
+    close(told["interval"], np.column_stack(interval))
+    close(told["above"], above)
+    *refused, other = told["refused"]
+    for said in refused:
+        assert re.fullmatch(
+            r"(an )?exposure is (a number, or one for each row|positive and finite)", said
+        )
+    assert other == "exposure is of counts, and this release is about other outputs"
+
+
 @pytest.mark.parametrize("name", ["constructor", "__proto__"])
 def test_what_every_object_has_is_no_column_of_a_row(name, node, tmp_path):
     """In JavaScript, `"constructor" in row` is true of every row."""
@@ -578,6 +644,7 @@ CELLS = Schema(
         Date("whole", form="%Y%m%d", linear=False, cycles=("year",), missing="impute"),
         Date("exact", form="%d/%m/%Y %H:%M:%S.%f", linear=False, cycles=("day",), missing="impute"),
         Date("named", form="%d %b %Y", linear=False, cycles=("year",), missing="impute"),
+        Date("short", form="%m/%d/%y %I:%M %p", linear=False, cycles=("day",), missing="impute"),
         Place("home", latitude="lat", longitude="lon", centre=(51.5, 0.0), missing="impute"),
     ),
     missing_values=("-99", "NA", "unknown"),
@@ -596,6 +663,7 @@ BESIDE = {
     "whole": None,
     "exact": None,
     "named": None,
+    "short": None,
     "lat": 51.5,
     "lon": 0.1,
 }
@@ -640,6 +708,12 @@ ROW_CELLS = {
         *GAPS,
         *("2020-02-03", "2020-31-12", "2020-12-31", "2020-2-3", "2020-29-02", "2021-29-02"),
         *("2020-02-03T00:00", "0000-01-01", "1969-31-12", " 2020-02-04 ", "20-02-03", 20200203),
+    ),
+    "short": (
+        *GAPS,
+        *("12/31/68 12:15 AM", "1/1/69 12:15 pm", "1/1/00 1:05 Am", "01/01/99 11:59 PM"),
+        *("04/03/20 13:30 PM", "04/03/20 0:30 AM", "04/03/20 10:30", "04/03/2020 10:30 AM"),
+        *("13/01/20 10:30 AM", "02/29/00 10:30 AM", "02/29/99 10:30 AM", "4/3/9 10:30 AM"),
     ),
     "clock": (
         *GAPS,
@@ -756,6 +830,7 @@ def cells():
         "whole": ("20200203", "20200804"),
         "exact": ("03/04/2020 10:30:15.25", "03/04/2020 18:30:15.25"),
         "named": ("03 Apr 2020", None),
+        "short": ("04/03/20 10:30 AM", "04/03/99 04:30 PM", None),
         "lat": (51.25, 51.5, 51.75),
         "lon": (0.0, 0.1),
     }

@@ -14,7 +14,10 @@ const AROUND = new RegExp(`^${BLANKS}|${BLANKS}$`, "g");
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 // Of patterns of dates, as Python's strptime reads them.
 const FIELDS = { Y: "\\d{4}", m: "1[0-2]|0[1-9]|[1-9]", d: "3[01]|[12]\\d|0[1-9]|[1-9]| [1-9]", H: "2[0-3]|[01]\\d|\\d",
-  M: "[0-5]\\d|\\d", S: "6[01]|[0-5]\\d|\\d", f: "\\d{1,6}" };
+  M: "[0-5]\\d|\\d", S: "6[01]|[0-5]\\d|\\d", f: "\\d{1,6}",
+  y: "\\d\\d", I: "1[0-2]|0[1-9]|[1-9]", p: "am|pm" };
+// Fields that say the same: Python takes the last of them.
+const TWICE = [["Y", "y"], ["H", "I"]];
 
 const fault = (name, cell, what) => {
   const shown = ["number", "bigint"].includes(typeof cell) ? cell : JSON.stringify(cell);
@@ -103,15 +106,23 @@ const afterIso = (text) => {
   return whole === undefined ? NaN : daysOf({ Y, m, d, H, M, S, f, zone });
 };
 
+// Parts with the year in full, from 1969 to 2068, and the hour of the whole day.
+const inFull = ({ y, I, p = "am", ...parts }) => ({
+  ...parts,
+  ...(y && { Y: String(Number(y) + (Number(y) > 68 ? 1900 : 2000)) }),
+  ...(I && { H: String((Number(I) % 12) + (p.toLowerCase() === "pm" ? 12 : 0)) }),
+});
+
 const inForm = (name, text, form) => {
   const parts = form.match(/%.|\s+|./gs), fields = parts.filter((part) => part[0] === "%").map((part) => part[1]);
-  if (fields.some((field) => !Object.hasOwn(FIELDS, field)) || new Set(fields).size < fields.length)
+  if (fields.some((field) => !Object.hasOwn(FIELDS, field)) || new Set(fields).size < fields.length
+    || TWICE.some((alike) => alike.every((field) => fields.includes(field))))
     fault(name, text, `is a date as ${form}, which cannot be read here: give a Date`);
   const pattern = parts.map((part) => (part[0] === "%" ? `(${FIELDS[part[1]]})`
     : part.trim() === "" ? "\\s+" : part.replace(/[^\w]/g, "\\$&"))).join("");
   const found = new RegExp(`^${pattern}`, "i").exec(text);
   if (!found || found[0].length < text.length) return NaN;
-  return daysOf(Object.fromEntries(fields.map((field, i) => [field, found[i + 1]])));
+  return daysOf(inFull(Object.fromEntries(fields.map((field, i) => [field, found[i + 1]]))));
 };
 
 const days = ({ form = "default" }, codes, name, cell) => {

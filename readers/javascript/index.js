@@ -49,11 +49,6 @@ const predicting = (manifest, arrays) => {
   };
 };
 
-const checked = (exposure) => {
-  if (!(exposure > 0 && Number.isFinite(exposure))) throw new Error("an exposure is positive and finite");
-  return exposure;
-};
-
 // What predicts, of one output or of several; `values` are those of predictor.js.
 class Release {
   #columns; #codes; #schema; #found; #tree;
@@ -97,20 +92,28 @@ class Release {
     return { [this.outputs === "counts" ? "rate" : "median"]: middle, lower: curve[0], upper: curve[1] };
   }
 
-  interval(row, coverage = 0.9, { exposure = 1 } = {}) {
+  interval(row, coverage = 0.9, { exposure } = {}) {
     this.#checkOne();
     if (this.#tree.margins)
       throw new Error("intervals by margins of rows that were kept out cannot be told here: predict in Python");
     if (!(coverage > 0 && coverage < 1)) throw new Error("a coverage lies between 0 and 1");
     const values = this.#values(row);
-    return values && this.#found.predicted(values, coverage, checked(exposure)).person;
+    return values && this.#found.predicted(values, coverage, this.#exposure(exposure)).person;
   }
 
-  above(row, threshold, { exposure = 1 } = {}) {
+  above(row, threshold, { exposure } = {}) {
     this.#checkOne();
     if (!Number.isFinite(threshold)) throw new Error("a threshold is a finite number");
     const values = this.#values(row);
-    return values && this.#found.above(values, threshold, checked(exposure));
+    return values && this.#found.above(values, threshold, this.#exposure(exposure));
+  }
+
+  #exposure(given) {
+    if (given === undefined) return 1;
+    if (this.outputs !== "counts")
+      throw new Error("exposure is of counts, and this release is about other outputs");
+    if (!(given > 0 && Number.isFinite(given))) throw new Error("an exposure is positive and finite");
+    return given;
   }
 
   #checkOne() {

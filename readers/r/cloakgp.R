@@ -454,7 +454,8 @@
   "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\\z")
 # Of patterns of dates, as Python's strptime reads them.
 .cloak_fields <- c(Y = "[0-9]{4}", m = "1[0-2]|0[1-9]|[1-9]", d = "3[01]|[12][0-9]|0[1-9]|[1-9]| [1-9]",
-  H = "2[0-3]|[01][0-9]|[0-9]", M = "[0-5][0-9]|[0-9]", S = "6[01]|[0-5][0-9]|[0-9]", f = "[0-9]{1,6}")
+  H = "2[0-3]|[01][0-9]|[0-9]", M = "[0-5][0-9]|[0-9]", S = "6[01]|[0-5][0-9]|[0-9]", f = "[0-9]{1,6}",
+  y = "[0-9]{2}", I = "1[0-2]|0[1-9]|[1-9]", p = "am|pm")
 
 .cloak_fault <- function(name, rows, what) {
   if (any(rows, na.rm = TRUE))
@@ -560,6 +561,18 @@
   microseconds <- as.numeric(substr(paste0(part("f", "0"), "00000"), 1, 6))
   ifelse(known, (1e6 * seconds + microseconds) / 86400e6, NA)
 }
+# Parts with the year in full, from 1969 to 2068, and the hour of the whole day.
+.cloak_in_full <- function(parts) {
+  if (!is.null(parts[["y"]])) {
+    year <- as.numeric(parts[["y"]])
+    parts[["Y"]] <- as.character(year + ifelse(year > 68, 1900, 2000))
+  }
+  if (!is.null(parts[["I"]])) {
+    later <- if (is.null(parts[["p"]])) 0 else ifelse(tolower(parts[["p"]]) == "pm", 12, 0)
+    parts[["H"]] <- as.character(as.numeric(parts[["I"]]) %% 12 + later)
+  }
+  parts
+}
 # The parts that a pattern finds in text, by their names; NA where it does not fit the whole of it.
 .cloak_parts <- function(pattern, fields, text) {
   found <- regmatches(text, regexec(pattern, text, perl = TRUE))
@@ -572,7 +585,9 @@
 .cloak_pattern <- function(name, form) {
   parts <- regmatches(form, gregexpr("%.|\\s+|.", form, perl = TRUE))[[1]]
   fields <- substring(parts[startsWith(parts, "%")], 2)
-  if (anyDuplicated(fields) || !all(fields %in% names(.cloak_fields)))
+  # Of fields that say the same, Python takes the last.
+  twice <- all(c("Y", "y") %in% fields) || all(c("H", "I") %in% fields)
+  if (anyDuplicated(fields) || twice || !all(fields %in% names(.cloak_fields)))
     stop("column ", name, ": dates as ", form, " cannot be read here as text: give a Date or a time", call. = FALSE)
   each <- vapply(parts, function(part)
     if (startsWith(part, "%")) paste0("(", .cloak_fields[[substring(part, 2)]], ")")
@@ -599,7 +614,7 @@
     iso <- list(pattern = .cloak_iso, fields = c("Y", "m", "d", "H", "M", "S", "f", "zone"))
     asked <- if (form == "default") iso else .cloak_pattern(name, form)
     found <- .cloak_parts(asked$pattern, asked$fields, text[open])
-    values[open] <- ifelse(found$fit, .cloak_days(found$parts), NA)
+    values[open] <- ifelse(found$fit, .cloak_days(.cloak_in_full(found$parts)), NA)
   }
   what <- if (form == "default") "after ISO 8601" else paste("as", form)
   .cloak_fault(name, !gaps & is.na(values), paste("is no Date, no time and no date", what))
@@ -742,11 +757,23 @@
   unname(newdata)
 }
 
-# Of rows that lack nothing; NA for the others.
-.cloak_for_rows <- function(release, newdata, told) {
+# One for each row: given ones, or one for all.
+.cloak_exposures <- function(release, exposure, rows) {
+  if (is.null(exposure)) return(rep_len(1, rows))
+  if (release$outputs != "counts")
+    stop("exposure is of counts, and this release is about other outputs", call. = FALSE)
+  if (!is.numeric(exposure) || !(length(exposure) %in% c(1, rows)))
+    stop("exposure is a number, or one for each row", call. = FALSE)
+  if (!all(is.finite(exposure) & exposure > 0)) stop("exposure is positive and finite", call. = FALSE)
+  rep_len(as.vector(exposure), rows)
+}
+
+# Of rows that lack nothing, and their exposures; NA for the others.
+.cloak_for_rows <- function(release, newdata, told, exposure = NULL) {
   X <- .cloak_inputs(release, newdata)
+  exposure <- .cloak_exposures(release, exposure, nrow(X))
   known <- !apply(is.na(X), 1, any)
-  found <- told(X[known, , drop = FALSE])
+  found <- told(X[known, , drop = FALSE], exposure[known])
   row <- rep(NA_integer_, length(known))
   row[known] <- seq_len(sum(known))
   if (is.null(dim(found))) found[row] else {
@@ -799,7 +826,7 @@ print.cloakgp_release <- function(x, ...) {
 # rate, with limits that hold the curve with 95 %; quantiles with such limits; of classes the most
 # probable one, and the probability of each.
 predict.cloakgp_release <- function(object, newdata, ...) {
-  .cloak_for_rows(object, newdata, function(X) {
+  .cloak_for_rows(object, newdata, function(X, exposure) {
     if (object$outputs == "classes") {
       shares <- .cloak_probabilities(object, X)
       labels <- unlist(object$classes)[max.col(shares, "first")]
@@ -866,20 +893,21 @@ predict.cloakgp_release <- function(object, newdata, ...) {
   mean(ends)
 }
 
-# What holds one new output with a probability: columns lower and upper.
-predict_interval <- function(release, newdata, coverage = 0.9, exposure = 1) {
+# What holds one new output with a probability: columns lower and upper. Of counts, exposure is a
+# number, or one for each row, and 1 if not given.
+predict_interval <- function(release, newdata, coverage = 0.9, exposure = NULL) {
   .cloak_check_one(release)
   if (isTRUE(release$margins))
     stop("intervals by margins of rows that were kept out cannot be told here: predict in Python", call. = FALSE)
-  stopifnot(coverage > 0, coverage < 1, exposure > 0)
+  stopifnot(coverage > 0, coverage < 1)
   tails <- c(0.5 - coverage / 2, 0.5 + coverage / 2)
   within <- .cloak_inverse(release)
-  .cloak_for_rows(release, newdata, function(X) {
+  .cloak_for_rows(release, newdata, function(X, exposure) {
     if (release$outputs == "quantiles") curves <- .cloak_curves(release, X)
     else if (release$outputs != "counts") found <- .cloak_moments(release, X)
     ends <- vapply(seq_len(nrow(X)), function(row) {
       if (release$outputs == "counts") {
-        below <- .cloak_counted(release, X, row, exposure)
+        below <- .cloak_counted(release, X, row, exposure[row])
         return(vapply(tails, function(tail) .cloak_count_quantile(below, tail), numeric(1)))
       }
       if (release$outputs == "quantiles") {
@@ -898,18 +926,19 @@ predict_interval <- function(release, newdata, coverage = 0.9, exposure = 1) {
       within(found$mean[row] + steps * found$new_sd[row])
     }, numeric(2))
     data.frame(lower = ends[1, ], upper = ends[2, ])
-  })
+  }, exposure)
 }
 
-# How probable it is that one new output lies above a threshold.
-probability_above <- function(release, newdata, threshold, exposure = 1) {
+# How probable it is that one new output lies above a threshold. Of counts, exposure is a number, or
+# one for each row, and 1 if not given.
+probability_above <- function(release, newdata, threshold, exposure = NULL) {
   .cloak_check_one(release)
-  stopifnot(is.finite(threshold), exposure > 0)
+  stopifnot(is.finite(threshold))
   bounds <- unlist(release$bounds)
-  .cloak_for_rows(release, newdata, function(X) {
+  .cloak_for_rows(release, newdata, function(X, exposure) {
     rows <- seq_len(nrow(X))
     if (release$outputs == "counts")
-      return(vapply(rows, function(row) 1 - .cloak_counted(release, X, row, exposure)(floor(threshold)), numeric(1)))
+      return(vapply(rows, function(row) 1 - .cloak_counted(release, X, row, exposure[row])(floor(threshold)), numeric(1)))
     if (release$outputs == "quantiles") {
       curves <- .cloak_curves(release, X)
       asked <- .cloak_forward(release, min(max(threshold, bounds[1]), bounds[2]))
@@ -928,7 +957,7 @@ probability_above <- function(release, newdata, threshold, exposure = 1) {
       if (step[row] > grid[length(grid)]) return(0)
       1 - .cloak_between(step[row], grid, .cloak_curve(release$calibration, found$mean[row]))
     }, numeric(1))
-  })
+  }, exposure)
 }
 
 # Noisy means in boxes of a grid; a row outside it belongs to the nearest.

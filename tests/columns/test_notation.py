@@ -169,6 +169,57 @@ def test_answers_of_several_choices_are_no_decimals():
         assert notation_of(halves) == (",", "")
 
 
+MANY_CODES = ["1", "2", "10", "0", "1,2", "2,10"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [*MANY_CODES, "1,2,10"],
+        ["1", "2", "3", "0", "1,2", "2,3"],
+        ["9", "88", "9,88", "9,10", "10", "9,10,88"],
+    ],
+)
+def test_codes_of_several_digits_are_choices_where_an_answer_has_three(cells):
+    """Of codes from 1 to 9 alone, two tell it, as no decimals look so; 0 is none of them."""
+    table = {"x": cells, "y": ["51,082"]}
+    schema = infer_schema(table, ["x", "y"])
+    assert schema.columns[0].kind == "category"
+    assert "answers of several choices" in " ".join(remarks_on(schema, table)["x"])
+    assert not any("no numbers," in told for told in remarks_on(schema, table)["x"])
+    assert schema.columns[1].undecided
+
+
+@pytest.mark.parametrize("cells", [MANY_CODES, ["0", "1", "2", "5", "0,1", "0,2", "0,5"]])
+def test_what_may_be_choices_or_decimals_proves_nothing_and_is_remarked_on(cells):
+    """It was taken for a proof that 51,082 in another column is a little more than 51."""
+    table = {"x": cells, "y": ["51,082"]}
+    schema = infer_schema(table, ["x", "y"])
+    assert (schema.columns[0].decimal, schema.columns[0].thousands) == (",", "")
+    assert schema.columns[1].undecided
+    (told,) = remarks_on(schema, table)["x"]
+    assert told == (
+        "read with decimal commas: 1,5 is one and a half. If its cells are answers of several "
+        "choices, such as 1,2, declare a category"
+    )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        # Prices, hours, and amounts of medicine.
+        ["2,10", "1,50", "3", "10", "2", "1"],
+        ["1", "2", "5", "25", "7,5", "1,25", "37,5", "1,5"],
+        ["0,05", "0,1", "1", "5"],
+        ["1,00", "2,00", "10,00"],
+    ],
+)
+def test_decimals_that_look_little_like_choices_are_still_a_proof(cells):
+    table = {"x": cells, "y": ["51,082"]}
+    assert [column.decimal for column in infer_schema(table, ["x", "y"]).columns] == [",", ","]
+    assert "choices" not in str(remarks_on(infer_schema(table, ["x", "y"]), table))
+
+
 @pytest.mark.parametrize("inputs", [{"age": ["30,5", "40"]}, {"age": ["30", "40"]}])
 def test_a_further_column_shares_the_evidence_of_all(inputs):
     table = {**inputs, "days": ["4.706", "956"], "area": ["1,5", "2"]}

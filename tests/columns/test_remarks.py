@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cloakgp.columns import Category, Number, Schema, infer_schema
+from cloakgp.columns.cells import cells_of
 from cloakgp.columns.remarks import remark_on_bounds, remarks_on
 from cloakgp.data.raw import ArrowCells
 
@@ -155,3 +156,86 @@ def test_numbers_with_something_around_them_are_told(form):
     codes = {"x": ArrowCells(pa.array([str(number % 20).encode() for number in range(100)]))}
     declared = Schema((Category("x", levels=tuple(map(str, range(20)))),))
     assert remarks_on(declared, codes) == {}
+
+
+def of_days(form, *, count=300, first="1999-01-01"):
+    """Return dates and times as text, of some three years, each different."""
+    days = pd.Timestamp(first) + pd.to_timedelta(np.arange(count) * 5257 % 1_600_000, unit="min")
+    return [day.strftime(form) for day in days]
+
+
+def kind_of(cells):
+    people = {"cell": np.array(cells, dtype=object)}
+    schema = infer_schema(people, ["cell"])
+    return schema.columns[0], remarks_on(schema, people).get("cell", ())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("%m-%d-%Y", "%d-%b-%Y", "%Y.%m.%d", "%B %d, %Y", "%m/%d/%Y %I:%M %p"),
+        *("%m/%d/%y", "%m/%d/%y %H:%M", "%m-%d-%y", "%d-%b-%y", "%d.%m.%y", "%d/%m/%y", "%y-%m-%d"),
+    ],
+)
+def test_dates_are_read_in_the_forms_of_many_tables(form):
+    """They were taken for ids, which were to be declared as whose rows they are."""
+    for cells in (of_days(form, first="1980-01-01"), of_days(form, first="1980-01-01")[:30] * 9):
+        column, told = kind_of(cells)
+        assert (column.kind, column.form) == ("date", form)
+        assert told == (PIVOT,) * ("%y" in form)
+
+
+PIVOT = "years have two digits: 69 to 99 are taken for 1969 to 1999, and 00 to 68 for 2000 to 2068"
+
+
+def test_years_of_two_digits_are_of_the_centuries_that_are_told():
+    cells = ["13/05/69", "14/05/99", "15/05/00", "16/05/68"]
+    column, told = kind_of(cells)
+    days = column.read([cells_of(cells)], codes=frozenset()).values[:, 0]
+    read = [str(np.datetime64(int(day), "D")) for day in days]
+    assert read == ["1969-05-13", "1999-05-14", "2000-05-15", "2068-05-16"]
+    assert told == (PIVOT,)
+
+
+@pytest.mark.parametrize("sign", ["/", ".", "-"])
+def test_dates_whose_years_may_come_first_or_last_are_left_to_the_schema(sign):
+    form = f"%d{sign}%m{sign}%y"
+    column, told = kind_of(of_days(form, first="2003-01-01"))
+    assert column.kind == "identifier"
+    assert told[0].startswith("taken for an id")
+    assert f"look like dates as {form} or %y{sign}%m{sign}%d" in told[1]
+    assert len(told) == 2
+    # A day that is no month, in the middle, settles it.
+    american = of_days(f"%m{sign}%d{sign}%y", first="2003-01-01")
+    if sign != ".":
+        assert kind_of(american)[0].form == f"%m{sign}%d{sign}%y"
+
+
+@pytest.mark.parametrize(
+    ("cells", "meant"),
+    [
+        ([f"{number // 60:02}:{number % 60:02}:38" for number in range(60, 160)], "durations"),
+        ([f"{number // 60}:{number % 60:02}" for number in range(500, 600)], "durations"),
+        ([f"{number // 60 + 1}:{number % 60:02} PM" for number in range(100)], "durations"),
+        ([f"{1950 + number // 4} Q{number % 4 + 1}" for number in range(100)], "quarters"),
+        ([f"{1950 + number // 4}Q{number % 4 + 1}" for number in range(100)] * 3, "quarters"),
+        ([f"{1950 + number // 40}-Q{number % 4 + 1}" for number in range(100)], "quarters"),
+    ],
+)
+def test_times_and_quarters_are_named_and_nobody_is_said_to_be_in_them(cells, meant):
+    """Finishing times were "taken for an id", and to be declared as persons'."""
+    for each in (cells, [*cells[:90], *cells[:10]]):
+        column, told = kind_of(each)
+        assert column.kind in ("identifier", "category")
+        assert any("look like" in one and meant in one for one in told)
+        assert not any("--person" in one for one in told)
+    # Few of them are no more than other text.
+    assert not any("look like" in one for one in kind_of([*cells[:9], *"abcdefghijklmnop"])[1])
+
+
+def test_dates_that_a_schema_takes_for_words_are_named():
+    people = {"day": of_days("%d.%m.%Y", count=40)}
+    told = remarks_on(Schema((Category("day", levels=("a", "b")),)), people)["day"]
+    assert any(
+        "look like dates as %d.%m.%Y" in one and '"format": "%d.%m.%Y"' in one for one in told
+    )

@@ -22,6 +22,8 @@ from cloakgp.estimators.base import (
     DistributionMixin,
     PosteriorMixin,
     ReleaseMixin,
+    check_inputs,
+    read_inputs,
     tag_noisy,
 )
 from cloakgp.fitting.request import check_learning, choose_hyperprior
@@ -294,8 +296,86 @@ def test_columns_by_name_are_a_table():
     assert fitted.feature_names_in_.tolist() == ["x", "job"]
     assert np.isfinite(fitted.predict({"job": ["cook"], "x": [1.0]})).all()
     numbers = DPGridSearchCV(model("DPGPRegressor"), {"mean": [0.0]}, selection_epsilon=1.0)
-    with pytest.raises(TypeError, match="columns by name"):
+    with pytest.raises(ValueError, match="no numbers"):
         numbers.fit(people, y)
+
+
+def numbers_held_by(library):
+    """Return the same numbers in a table of some library."""
+    people = pd.DataFrame({"age": np.arange(9) ** 0.5, "seen": np.arange(9) > 4, "id": range(9)})
+    if library == "arrow":
+        return pytest.importorskip("pyarrow").Table.from_pandas(people, preserve_index=False)
+    if library == "dask":
+        return pytest.importorskip("dask.dataframe").from_pandas(people, npartitions=2)
+    if library == "polars":
+        return pytest.importorskip("polars").from_pandas(people)
+    if library == "objects":
+        return people.astype(object)
+    if library == "columns":
+        return {name: people[name].to_list() for name in people}
+    return people.convert_dtypes() if library == "nullable" else people
+
+
+@pytest.mark.parametrize(
+    "library", ["pandas", "nullable", "objects", "columns", "arrow", "polars", "dask"]
+)
+def test_numbers_alone_have_no_schema_whichever_library_holds_them(library):
+    """Those of some had one, with other predictions, and Dask's were no table."""
+    held, read = numbers_held_by(library), BaseEstimator()
+    found = read_inputs(read, held, schema=None)
+    assert (found.schema, found.kept) == (None, None)
+    assert read.feature_names_in_.tolist() == ["age", "seen", "id"]
+    # Bit for bit: rounding is magnified.
+    assert found.X.flags.c_contiguous
+    np.testing.assert_array_equal(found.X, check_inputs(BaseEstimator(), numbers_held_by("pandas")))
+    np.testing.assert_array_equal(check_inputs(read, held, fitting=False), found.X)
+
+
+def test_new_columns_by_name_are_those_of_the_fit():
+    X, y = table("DPGPRegressor")
+    people = {"age": X[:, 0], "years": X[:, 0] ** 2}
+    fitted = model("DPGPRegressor", insecure_seed=1).fit(people, y)
+    as_frame = model("DPGPRegressor", insecure_seed=1).fit(pd.DataFrame(people), y)
+    assert fitted.release_.schema is None
+    np.testing.assert_array_equal(fitted.predict(people), as_frame.predict(pd.DataFrame(people)))
+    turned = {"years": people["years"], "age": people["age"]}
+    with pytest.raises(ValueError, match="in their order: age, years"):
+        fitted.predict(turned)
+    # A release finds columns by their names.
+    np.testing.assert_array_equal(fitted.release_.predict(turned), fitted.predict(people))
+    without = model("DPGPRegressor").fit(X, y)
+    with pytest.raises(TypeError, match="a matrix of numbers is needed"):
+        without.predict({"age": X[:, 0]})
+
+
+def test_columns_may_have_the_names_of_methods():
+    """Of the type it is asked what a table can do: pandas has columns as attributes, too."""
+    people = pd.DataFrame({"compute": [1.0, 2.0], "collect": [3.0, 4.0], "lazy": [5.0, 7.0]})
+    found = read_inputs(BaseEstimator(), people, schema=None)
+    np.testing.assert_array_equal(found.X, people.to_numpy())
+
+
+class Query:
+    """What polars has of a table that is not there yet."""
+
+    columns = ("age",)
+
+    def lazy(self):
+        return self
+
+    def collect(self):
+        raise AssertionError("it is for the caller to do")
+
+
+def test_a_lazy_table_is_to_be_collected_first():
+    X, y = table("DPGPRegressor")
+    keeper = Counting()
+    with counted_by(keeper), pytest.raises(TypeError, match=r"collect\(\) it first"):
+        model("DPGPRegressor").fit(Query(), y)
+    assert not keeper.charges
+    fitted = model("DPGPRegressor").fit(X, y)
+    with pytest.raises(TypeError, match=r"collect\(\) it first"):
+        fitted.release_.predict(Query())
 
 
 def with_durations(rows=60):

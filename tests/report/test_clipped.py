@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows
+from cloakgp.privacy import Answers
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release.bands import RowBands
-from cloakgp.report.clipped import band_facts
+from cloakgp.report.clipped import band_facts, most_are_alike, name_common_values
 from cloakgp.report.describe import describe
 
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -65,3 +68,34 @@ def test_a_small_group_that_lies_apart_is_not_lost():
     new = CURVE + np.random.default_rng(5).normal(size=900)
     assert error < 1.0
     assert np.mean((lower <= new) & (new <= upper), where=group) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("at_ends", "said", "alike"),
+    [
+        ((60.0, 0.0), "seem to be the same: 0 (about 60 %", "seem to be the same"),
+        ((46.0, 1.0), "may be the same: 0 (about 46 %", "may be the same"),
+        ((30.0, 25.0), "seem to be one of these: 0 (about 30 %", "seem to be one of a few"),
+        ((24.0, 23.0), "may be one of these: 0 (about 24 %", "may be one of a few"),
+        # A value that is not told adds nothing to what is.
+        ((46.0, 8.0), "may be the same: 0 (about 46 %", "may be the same"),
+        ((30.0, 0.0), "", ""),
+    ],
+)
+def test_what_most_values_are_said_to_be_agrees_with_the_shares_that_are_told(at_ends, said, alike):
+    """Most "seem to be the same" was said of two values, and of shares below one half."""
+    edges = np.array([0.0, 2.0**-44, 0.5, 1 - 2.0**-44, 1.0])
+    low, high = at_ends
+    others = (100.0 - low - high) / 2
+    answers = Answers(np.array([[low, others, others, high]]), noise_sd=5.0, guarantee=None)
+    counted = SimpleNamespace(
+        question=CountQuestion(edges), answers=answers, strategy=SimpleNamespace(totals=[100.0])
+    )
+    told = name_common_values([counted], tell=lambda value: f"{value:g}")
+    assert told.startswith(said)
+    assert bool(told) == bool(said)
+    assert most_are_alike([counted]) == alike
+    shares = [float(share) for share in re.findall(r"about (\d+) %", told)]
+    if told:
+        assert (sum(shares) >= 50) == told.startswith("seem")
+        assert (len(shares) > 1) == ("one of these" in told)

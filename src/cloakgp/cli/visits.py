@@ -43,8 +43,8 @@ class VisitOptions:
         str,
         typer.Option(
             help="To how many predicted sds on either side of what is predicted values are "
-            "clipped; 0 clips to the bounds alone. auto (the default) is 1, and 0 where counts "
-            "found most values to be the same."
+            "clipped; 0 clips to the bounds alone. auto (the default) is 1, and 0 where by "
+            "counts most values may be the same."
         ),
     ] = AUTO
     person: options.Person = ""

@@ -34,22 +34,70 @@ MICROSECONDS = 86_400_000_000
 # to 12 it is an eighth, of Mondays and Tuesdays a seventh; winter and summer time of dates at
 # midnight, in universal time, are a twenty-fourth of a day apart.
 LEAST_COVER = 0.1
+_DATES = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d"),
+    *("%d %b %Y", "%d-%b-%Y"),
+    # Of years of two digits, those with the year last come before those with it first.
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%d %b %y", "%d-%b-%y"),
+    *("%y.%m.%d", "%y/%m/%d", "%y-%m-%d"),
+)
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 # What dates are tried to be, after ISO 8601; in two orders of day and month, the first that fits.
 FORMS = (
     ISO,
-    *(
-        date + time
-        for date in ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y")
-        for time in ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f")
-    ),
+    *(date + time for date in _DATES for time in _TIMES),
     "%d %B %Y",
-    "%b %d, %Y",
+    *("%b %d, %Y", "%B %d, %Y"),
     "%Y-%m",
     *("%b %Y", "%B %Y", "%Y %b", "%Y %B"),
 )
 # Without signs between year, month and day: numbers, unless all of many are dates.
 COMPACT = "%Y%m%d"
+_SIGNS = re.compile(r"(?<!%)[^%\w]")
 _PATTERN = re.compile(r"(?:%[YymdHIMSfpbBzj]|[-/.:, T]){1,40}")
+
+
+def forms_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the forms whose signs some of a few texts have, in order: no other can fit.
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Examples
+    --------
+    >>> forms_of(["3-Apr-2020"])[:2], forms_of(["cook"])
+    (('default', '%d-%m-%Y'), ())
+    """
+    held = {" " if sign.isspace() else sign for text in texts for sign in text}
+    if not any(sign.isdigit() for sign in held):
+        return ()
+    return tuple(form for form in FORMS if form == ISO or set(_SIGNS.findall(form)) <= held)
+
+
+def with_year_first(form: str) -> str | None:
+    """Return the form with the year first of one that ends a date with a year of two digits.
+
+    Of dates such as 03.04.05, nothing else tells which of both is meant.
+
+    Parameters
+    ----------
+    form : str
+
+    Returns
+    -------
+    str or None
+        None of other forms.
+
+    Examples
+    --------
+    >>> with_year_first("%d.%m.%y %H:%M"), with_year_first("%d.%m.%Y")
+    ('%y.%m.%d %H:%M', None)
+    """
+    sign, date = form[2:3], form[:8]
+    if date not in (f"%d{sign}%m{sign}%y", f"%m{sign}%d{sign}%y"):
+        return None
+    return f"%y{sign}%m{sign}%d{form[8:]}"
 
 
 @dataclass(frozen=True)

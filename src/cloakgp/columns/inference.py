@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cloakgp.columns.base import Column
 from cloakgp.columns.categories import MOST_LEVELS, Category, OrderedCategory
 from cloakgp.columns.cells import Cells, cells_of
-from cloakgp.columns.dates import COMPACT, FORMS, Date
+from cloakgp.columns.dates import COMPACT, Date, forms_of, with_year_first
 from cloakgp.columns.identifiers import Identifier
 from cloakgp.columns.notation import (
     PLAIN,
@@ -23,6 +23,7 @@ from cloakgp.columns.notation import (
     choose,
     evidence_of,
     fitting,
+    may_be_choices,
     texts_alone,
 )
 from cloakgp.columns.numbers import Boolean, Decimal, Number
@@ -274,7 +275,7 @@ def _proven(
     for name in names:
         texts = texts_alone(cells[name], codes=codes)
         signs = evidence_of(texts).decimals
-        if signs and not are_choices(texts):
+        if signs and not may_be_choices(texts):
             written = [_written(name, each) for each in fitting(texts)]
             shares = (_share(each, cells[name], codes=codes) for each in written)
             proven[name] = signs if max(shares) == 1.0 else frozenset()
@@ -310,10 +311,13 @@ def _is_meant(number: Number, cells: Cells, *, codes: frozenset[str]) -> bool:
 
 
 def _date(name: str, levels: NDArray[Any]) -> Date | None:
-    """Return the first form in which all different cells are dates, or nearly all."""
+    """Return the first form in which all different cells are dates, or nearly all.
+
+    None where years of two digits may stand first or last.
+    """
     sample = cells_of(levels[:: max(1, len(levels) // SAMPLE)].astype(object))
     best, share = None, MOSTLY
-    for form in FORMS:
+    for form in forms_of(sample.texts().tolist()):
         # Where none of so many is a date, too few of all can be.
         first = cells_of(sample.texts()[: int((1.0 - share) * sample.count) + 1])
         if not np.isfinite(first.times(form)[0]).any():
@@ -321,10 +325,16 @@ def _date(name: str, levels: NDArray[Any]) -> Date | None:
         days, _ = sample.times(form)
         read = float(np.isfinite(days).mean())
         if read == 1.0 and np.isfinite(cells_of(levels.astype(object)).times(form)[0]).all():
-            return Date(name, form=form)
+            best, share = form, read
+            break
         if read > share:
             best, share = form, read
-    return None if best is None else Date(name, form=best)
+    if best is None:
+        return None
+    other = with_year_first(best)
+    if other is not None and np.isfinite(sample.times(other)[0]).mean() >= share:
+        return None
+    return Date(name, form=best)
 
 
 def _compact_date(name: str, cells: Cells, *, codes: frozenset[str]) -> Date | None:

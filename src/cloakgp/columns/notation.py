@@ -6,7 +6,7 @@ column of a table holds for those in which nothing is. Beside several whole numb
 alone, groups of three digits are thousands: decimals of which every cell has three make no whole
 numbers without any. One or two may be codes, such as 0 or 999 for what was not measured. What is
 open then is not guessed, but for points alone, which are those of decimals. Answers of several
-choices, such as 2,3, prove nothing.
+choices, such as 2,3, prove nothing, nor does what may be such.
 """
 
 from __future__ import annotations
@@ -44,14 +44,19 @@ MARKED = re.compile(
 BELOW_THOUSAND, WHOLE = re.compile(r"[+-]?[0-9]{1,3}"), re.compile(r"[+-]?[0-9]+")
 # Codes for what is missing are mostly 0 or less.
 AMOUNT = re.compile(r"\+?[1-9][0-9]{0,2}")
-CHOICES = re.compile(r"[1-9](,[1-9])*")
+_CODE = r"(?:0|[1-9][0-9]?)"
+CHOICES = re.compile(rf"{_CODE}(,{_CODE})*")
+# Codes of which few decimals are made: of 0 and more digits there are 0,5 and 1,25.
+FEW_CODES = re.compile(r"0|[1-9](,[1-9])*")
 # So many different numbers have three digits behind a sign, and none fewer, if they are thousands;
 # decimals of three digits, of which final zeros are left out, would do so one time in eight.
 FEW = 20
 # So many different whole numbers are no codes: of these a column has four at most, 996 to 999.
 FEW_AMOUNTS = 5
-# Of answers, for them to have several choices each: half steps have one, 1,5 and 2,5 and 3,5.
+# Of choices after others, at least: half steps have one, 1,5 and 2,5 and 3,5.
 FEW_SECOND = 2
+# So many choices in one answer are no number.
+NO_NUMBER = 3
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def evidence_of(texts: Iterable[str]) -> Evidence:
 def are_choices(texts: Collection[str]) -> bool:
     """Return whether different texts are answers of several choices, which look like decimals.
 
-    Choices stand in their order, each is the only one of some answer, and more than one is second.
+    They may be such, and either have codes of one digit, or some answer has three choices.
 
     Parameters
     ----------
@@ -127,15 +132,38 @@ def are_choices(texts: Collection[str]) -> bool:
     --------
     >>> are_choices(["1", "2", "3", "1,2", "2,3"]), are_choices(["1", "1,5", "2", "2,5", "5"])
     (True, False)
+    >>> are_choices(["1", "2", "10", "1,2", "2,10"]), are_choices(["1", "2", "10", "1,2", "1,2,10"])
+    (False, True)
+    """
+    return may_be_choices(texts) and (
+        all(map(FEW_CODES.fullmatch, texts))
+        or any(text.count(",") >= NO_NUMBER - 1 for text in texts)
+    )
+
+
+def may_be_choices(texts: Collection[str]) -> bool:
+    """Return whether different texts may be answers of several choices, by codes below a hundred.
+
+    Choices stand in their order, each is the only one of some answer, and more than one comes after
+    another.
+
+    Parameters
+    ----------
+    texts : collection of str
+
+    Examples
+    --------
+    >>> may_be_choices(["1", "2", "10", "1,2", "2,10"]), may_be_choices(["1", "2", "1,5", "2,10"])
+    (True, False)
     """
     if not all(map(CHOICES.fullmatch, texts)):
         return False
-    answers = [text.split(",") for text in texts]
+    answers = [[int(code) for code in text.split(",")] for text in texts]
     several = [answer for answer in answers if len(answer) > 1]
     alone = {answer[0] for answer in answers if len(answer) == 1}
     return (
         all(sorted(set(answer)) == answer and alone.issuperset(answer) for answer in several)
-        and len({answer[1] for answer in several}) >= FEW_SECOND
+        and len({code for answer in several for code in answer[1:]}) >= FEW_SECOND
     )
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from cloakgp.columns.base import Column
 from cloakgp.columns.categories import Category
 from cloakgp.columns.cells import ISO, Cells, cells_of
-from cloakgp.columns.dates import FORMS, Date
+from cloakgp.columns.dates import FORMS, Date, forms_of, with_year_first
 from cloakgp.columns.identifiers import Identifier, may_name_persons
-from cloakgp.columns.notation import are_choices, evidence_of, texts_alone
+from cloakgp.columns.notation import are_choices, evidence_of, may_be_choices, texts_alone
 from cloakgp.columns.numbers import Number, read_number
 from cloakgp.columns.schema import Schema
 from cloakgp.utils.formatting import percent
@@ -38,6 +38,17 @@ MANY = 0.5
 NOTATIONS = ((".", ""), (",", ""), (",", "."), (".", ","))
 # Signs around numbers that make text of them.
 AROUND = re.compile(r"^[\s%‰€$£¥]+|[\s%‰€$£¥]+$|\s*(?:EUR|USD|GBP|CHF)$|^(?:EUR|USD|GBP|CHF)\s*")
+# What text may be meant to be that is read as nothing else, and how to write it instead.
+MEANT = (
+    (
+        re.compile(r"[+-]?[0-9]{1,4}:[0-5][0-9](:[0-5][0-9]([.,][0-9]+)?)?( ?[AaPp][Mm])?"),
+        "times of day, or durations: write them as numbers, of minutes or seconds",
+    ),
+    (
+        re.compile(r"[0-9]{4}[ -]?[Qq][1-4]|[Qq][1-4][ -]?[0-9]{4}"),
+        "quarters of years: write the first day of each, such as 2026-04-01, to have dates",
+    ),
+)
 FAULTS = {
     "is not a number": "are no numbers",
     "is infinite": "are infinite",
@@ -82,9 +93,10 @@ def _on_identifier(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     if not counted:
         return ("all of its cells are empty",)
     told = [f"taken for an id: {len(counted):,} different values in {cells.count:,} rows"]
-    if len(counted) < counted.total():
+    meant = _on_text(cells, codes=codes)
+    if len(counted) < counted.total() and not meant:
         told.append(WHOSE)
-    return (*told, *_on_text(cells, codes=codes))
+    return (*told, *meant)
 
 
 def remark_on_bounds(lo: float, hi: float) -> str:
@@ -169,15 +181,12 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
         return (
             f"{rows - numbers:,} of its {rows:,} cells are no numbers, and all are taken as text",
         )
+    for pattern, meant in MEANT:
+        if MANY * rows <= sum(count for text, count in counted.items() if pattern.fullmatch(text)):
+            return (f"its cells look like {meant}",)
     levels = sorted(counted)
-    sample = cells_of(np.array(levels[:: max(1, len(levels) // SAMPLE)], dtype=object))
-    left, forms = np.ones(sample.count, dtype=bool), []
-    for form in FORMS:
-        found = np.isfinite(sample.times(form)[0]) & left
-        if found.any():
-            forms.append(form)
-            left &= ~found
-    if left.mean() > 1 - MANY or not forms:
+    forms = _forms_of(levels)
+    if not forms:
         return ()
     written = ["2026-01-31" if form == ISO else form for form in forms]
     if len(forms) > 1:
@@ -187,9 +196,38 @@ def _on_text(cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
     others = sum(
         counted[text] for text, day in zip(levels, days.tolist(), strict=True) if not isfinite(day)
     )
+    year_first = with_year_first(forms[0])
+    if year_first is not None and np.isfinite(cells_of(levels).times(year_first)[0]).any():
+        return (
+            f"its cells look like dates as {forms[0]} or {year_first}, and are taken as text: "
+            'declare which they are, with "type": "date" and "format"',
+        )
+    if not others:
+        return (
+            f"its cells look like dates as {written[0]}, and are taken as text: if they are, "
+            f'declare "type": "date" and "format": "{forms[0]}"',
+        )
     return (
         f"{others:,} of its {rows:,} cells are no dates as {written[0]}, and all are taken as text",
     )
+
+
+def _forms_of(levels: list[str]) -> list[str]:
+    """Return the forms in which most of some different texts are dates; none if most are none.
+
+    That of most of them comes first, and then that of most of the others.
+    """
+    sample = cells_of(np.array(levels[:: max(1, len(levels) // SAMPLE)], dtype=object))
+    read = {form: np.isfinite(sample.times(form)[0]) for form in forms_of(sample.texts().tolist())}
+    if not read:
+        return []
+    left, forms = np.ones(sample.count, dtype=bool), []
+    while (best := max(read, key=lambda form: int((read[form] & left).sum()))) not in forms:
+        if not (read[best] & left).any():
+            break
+        forms.append(best)
+        left &= ~read[best]
+    return forms if left.mean() <= 1 - MANY else []
 
 
 def on_notation(column: Column, cells: Cells, *, codes: frozenset[str]) -> tuple[str, ...]:
@@ -209,7 +247,7 @@ def on_notation(column: Column, cells: Cells, *, codes: frozenset[str]) -> tuple
     ('read with decimal commas: 1,5 is one and a half',)
     """
     if isinstance(column, Date):
-        return _on_order(column, cells)
+        return (*_on_order(column, cells), *_on_years(column, cells))
     return _on_signs(column, cells, codes=codes) if isinstance(column, Number) else ()
 
 
@@ -230,7 +268,10 @@ def _on_signs(column: Number, cells: Cells, *, codes: frozenset[str]) -> tuple[s
             "read with decimal points, though 1.234 may be more than a thousand: if it is, declare "
             '"decimalChar": "," and "groupChar": "."',
         )
-    return (f"read {written_with(column.decimal, column.thousands)}",)
+    written = f"read {written_with(column.decimal, column.thousands)}"
+    if may_be_choices(texts_alone(cells, codes=codes)):
+        written += ". If its cells are answers of several choices, such as 1,2, declare a category"
+    return (written,)
 
 
 def written_with(decimal: str, thousands: str) -> str:
@@ -266,6 +307,15 @@ def _on_order(column: Date, cells: Cells) -> tuple[str, ...]:
     )
 
 
+def _on_years(column: Date, cells: Cells) -> tuple[str, ...]:
+    """Say of which centuries years of two digits are taken to be."""
+    if cells.typed != "text" or "%y" not in column.form:
+        return ()
+    return (
+        "years have two digits: 69 to 99 are taken for 1969 to 1999, and 00 to 68 for 2000 to 2068",
+    )
+
+
 def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> tuple[str, ...]:
     if isinstance(column, Number) and column.undecided:
         return on_notation(column, cells[0], codes=codes)
@@ -288,8 +338,9 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
     elif len(there) > 1 and (there == there[0]).all():
         told.append("the same in every row: nothing can be predicted from it")
     if isinstance(column, Category):
-        told += _on_text(cells[0], codes=codes)
-        if are_choices(texts_alone(cells[0], codes=codes)):
+        if not are_choices(texts_alone(cells[0], codes=codes)):
+            told += _on_text(cells[0], codes=codes)
+        else:
             told.append(
                 "taken for answers of several choices, such as 1,2, and no numbers with decimal "
                 'commas: if they are numbers, declare these, with "decimalChar": ","'

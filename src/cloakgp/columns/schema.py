@@ -393,7 +393,7 @@ def check_sources(table: Any, sources: Iterable[str]) -> None:
     --------
     >>> check_sources({"age": [3]}, ["age"])
     """
-    present = column_names(table) or list(table)
+    present = column_names(table)
     wanted = list(dict.fromkeys(sources))
     missing = [name for name in wanted if name not in present]
     if missing:

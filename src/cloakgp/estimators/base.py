@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from cloakgp.columns import Schema, infer_schema
+from cloakgp.columns.cells import cells_of
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.criteria import Criterion, criteria_for
 from cloakgp.data.entries import ExposedRows
@@ -140,19 +141,23 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
     array([[1.],
            [2.]])
     """
-    # A sparse matrix may be a mapping too, and is refused as what it is.
-    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
-        raise TypeError("X is columns by name, and a matrix or a table of numbers is needed here")
+    X = _computed(X)
     names = column_names(X)
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(f"X has more than one column {', '.join(map(str, repeated))}")
     check_unmasked(X, name="X")
+    # A sparse matrix may be a mapping, and has no names.
+    by_name = isinstance(X, Mapping) and bool(names)
+    if by_name:
+        X = _in_order(X, names, fitted=names if fitting else feature_names(estimator))
     least = 2 if fitting else 1
+    how: Any = {"dtype": np.float64, "ensure_min_samples": least}
     try:
-        inputs = validate_data(
-            estimator, X, dtype=np.float64, reset=fitting, ensure_min_samples=least
-        )
+        if by_name and not fitting:
+            inputs = check_array(X, input_name="X", **how)
+        else:
+            inputs = validate_data(estimator, X, reset=fitting, **how)
     except ValueError:
         if _holds_numbers(X):
             raise
@@ -161,7 +166,30 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
             "X has entries that are no numbers: where columns are of words or dates, give a table "
             "whose columns all have texts for names, which X.columns.map(str) makes of other names"
         ) from None
-    return np.asarray(inputs, dtype=np.float64)
+    if by_name and fitting:
+        present: Any = estimator
+        present.feature_names_in_ = np.array(names, dtype=object)
+    # In one order in memory: sums in another differ by rounding, which choices of inputs magnify.
+    return np.ascontiguousarray(inputs, dtype=np.float64)
+
+
+def _computed(X: Any) -> Any:
+    """Return what a table or an array of Dask holds, and others as they are."""
+    # Columns of pandas are attributes, too, but not of the type.
+    return X.compute() if hasattr(type(X), "compute") else X
+
+
+def _in_order(X: Any, names: Sequence[object], *, fitted: Sequence[object]) -> NDArray[Any]:
+    """Return columns by name as a matrix; scikit-learn checks the names of tables alone."""
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("X is columns by name, and their names must be texts")
+    if not fitted:
+        raise TypeError("X is columns by name, and a matrix of numbers is needed here")
+    if list(names) != list(fitted):
+        raise ValueError(
+            f"X must have the columns of the fit, in their order: {', '.join(map(str, fitted))}"
+        )
+    return np.column_stack([np.asarray(X[name]) for name in names])
 
 
 def _holds_numbers(X: ArrayLike) -> bool:
@@ -268,9 +296,10 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
     >>> read_inputs(LinearRegression(), people, schema=None).schema.names
     ('age', 'job: clerk', 'job: cook', 'job: (other)')
     """
-    columns = list(X) if isinstance(X, Mapping) else column_names(X)
+    X = X if schema is not None else _computed(X)
+    columns = column_names(X)
     names = [name for name in columns if isinstance(name, str)]
-    if schema is None and (not names or len(names) < len(columns) or _all_numbers(X)):
+    if schema is None and (len(names) < max(len(columns), 1) or _all_numbers(X, names)):
         return Inputs(X=check_inputs(estimator, X))
     if not names:
         raise ValueError("a schema goes with a table whose columns have names")
@@ -323,13 +352,23 @@ def warn_of_unused(schema: Schema, names: Sequence[str]) -> None:
         warn_caller(told, UnusedColumnWarning)
 
 
-def _all_numbers(X: Any) -> bool:
-    """Return whether every column of a table is of numbers or truth values, without gaps."""
-    kinds = getattr(X, "dtypes", None)
-    if kinds is None or any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds):
+def _all_numbers(X: Any, names: Sequence[str]) -> bool:
+    """Return whether every column of any table is of numbers or truth values, without gaps.
+
+    It goes by the cells, so that a table is read alike whichever library holds it.
+    """
+    if len(set(names)) < len(names):
         return False
-    # Gaps of nullable columns, and of Arrow's, are no numbers to numpy unless told.
-    return not bool(np.isnan(X.to_numpy(dtype=np.float64, na_value=np.nan)).any())
+    rows = None
+    for name in names:
+        cells = cells_of(X[name])
+        # Levels in an order are more than numbers.
+        if cells.typed not in ("numbers", "truths") or cells.levels:
+            return False
+        if np.isnan(cells.numbers().values).any() or cells.count != (rows or cells.count):
+            return False
+        rows = cells.count
+    return True
 
 
 class ReleaseMixin(SentMixin, Generic[Cost]):

@@ -98,7 +98,7 @@ def check_public_rows(X: Any) -> None:
 
 def _has_names(X: Any) -> bool:
     """Return whether columns have names, so that rows may lack numbers."""
-    return isinstance(X, Mapping) or any(isinstance(name, str) for name in column_names(X))
+    return any(isinstance(name, str) for name in column_names(X))
 
 
 def check_near(predicted: Array, *, bounds: OutputBounds) -> None:

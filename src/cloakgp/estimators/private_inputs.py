@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -215,11 +215,11 @@ class PrivateInputsMixin(ReleaseMixin[Guarantee], BaseEstimator):
     def _encoded(self, X: Any, *, schema: Schema) -> Array:
         """Return the numbers of a table's private columns."""
         names = [name for name in column_names(X) if isinstance(name, str)]
-        if not names and not isinstance(X, Mapping):
+        if not names:
             raise ValueError("a schema goes with a table whose columns have names")
         inputs = encode_private(schema, X)
-        self.n_features_in_ = len(names or X)
-        self.feature_names_in_ = np.array(names or list(X), dtype=object)
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
         return inputs
 
     def _ranges(self, box: InputBox) -> list[tuple[float, float]]:

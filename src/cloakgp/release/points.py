@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -176,7 +176,7 @@ def _points(
     """Return points, and remarks on them with their kinds."""
     X = _completed(release, X, name=name)
     schema = release.schema
-    present = list(X) if isinstance(X, Mapping) else column_names(X)
+    present = column_names(X)
     named = any(isinstance(name, str) for name in present)
     if (
         schema is None
@@ -204,7 +204,7 @@ def _completed(release: Encoding, X: Any, *, name: str) -> Any:
     """
     predictor = getattr(release, "predictor", None) or getattr(release, "public_rows", None)
     predicted = PUBLIC_PREDICTION in release.input_names or predictor is not None
-    present = list(X) if isinstance(X, Mapping) else column_names(X)
+    present = column_names(X)
     named = any(isinstance(column, str) for column in present)
     if named:
         lacking = predicted and PUBLIC_PREDICTION not in present

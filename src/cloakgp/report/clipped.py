@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.bounds import OutputBounds
@@ -15,6 +16,8 @@ from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.common_values import (
+    MOST_ALIKE,
+    SingleValues,
     asked_tables,
     estimate_below,
     estimate_single_values,
@@ -97,8 +100,7 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
     return (
         Fact(
             "most values",
-            f"by noisy counts most values of {release.output_name} seem to be the same: "
-            f"{common}. Where the others lie "
+            f"by noisy counts most values of {release.output_name} {common}. Where the others lie "
             "these hardly tell: the declared bounds were kept"
             f"{'' if banded else ', and no values clipped to bands'}. {told} Of two values, or of "
             "whether there is anything at all, classes tell more.",
@@ -107,21 +109,25 @@ def _alike_facts(release: Release) -> tuple[Fact, ...]:
 
 
 def _alike_somewhere(release: Release) -> tuple[Fact, ...]:
-    """Say that most values of one of several tables are the same, by noisy counts, if they are."""
+    """Say that most values of one of several tables may be the same, by noisy counts, if so."""
     if not found_alike(release.measurements):
         return ()
     return (
         Fact(
             "most values",
-            f"by noisy counts most values of {release.output_name} in one of these tables seem to "
-            "be the same. How far one value is from its prediction is told for all tables "
-            "together, and may be several times that; so intervals may hold fewer than they say.",
+            f"by noisy counts most values of {release.output_name} in one of these tables may "
+            "be the same, or one of a few. How far one value is from its prediction is told for "
+            "all tables together, and may be several times that; so intervals may hold fewer than "
+            "they say.",
         ),
     )
 
 
 def name_common_values(measurements: Sequence[Measurement], *, tell: Callable[[float], str]) -> str:
-    """Name the values that most outputs have, by noisy counts; empty if they have none in common.
+    """Say that most outputs seem to be, or may be, some values, and which; empty if they are not.
+
+    They seem to be where the shares that are told are half of all together, and may be where the
+    noise of these hides whether they are.
 
     Parameters
     ----------
@@ -130,19 +136,53 @@ def name_common_values(measurements: Sequence[Measurement], *, tell: Callable[[f
     tell : callable
         Writes a value.
     """
-    rounds = [one for one in measurements if isinstance(one.question, CountQuestion)]
-    if not rounds:
+    found = _single_values(measurements)
+    if found is None:
         return ""
-    found = estimate_single_values(rounds_of(rounds), rows=float(rounds[0].strategy.totals[0]))
-    if not found.may_be_most:
-        return ""
-    off = GIVE_OR_TAKE * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    apart, off = _told_apart(found)
     told = [
         f"{tell(value)} ({_share(share)}, {_give_or_take(error)})"
-        for value, share, error in zip(found.values, found.shares, off, strict=True)
-        if share > error
+        for value, share, error in zip(
+            found.values[apart], found.shares[apart], off[apart], strict=True
+        )
     ]
-    return " and ".join(told) or "an end of the bounds, or nothing"
+    which = " and ".join(told) or "an end of the bounds, or nothing"
+    return f"{_as_most(found)} {'the same' if len(told) == 1 else 'one of these'}: {which}"
+
+
+def most_are_alike(measurements: Sequence[Measurement]) -> str:
+    """Say that most outputs seem to be, or may be, the same, or one of a few; empty if none are.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        As for `name_common_values`, whose words these are without the values.
+    """
+    found = _single_values(measurements)
+    if found is None:
+        return ""
+    several = _told_apart(found)[0].sum() != 1
+    return f"{_as_most(found)} {'one of a few' if several else 'the same'}"
+
+
+def _single_values(measurements: Sequence[Measurement]) -> SingleValues | None:
+    """Return the values that most outputs may have; None if they have none in common."""
+    rounds = [one for one in measurements if isinstance(one.question, CountQuestion)]
+    if not rounds:
+        return None
+    found = estimate_single_values(rounds_of(rounds), rows=float(rounds[0].strategy.totals[0]))
+    return found if found.may_be_most else None
+
+
+def _told_apart(found: SingleValues) -> tuple[NDArray[np.bool_], Array]:
+    """Return which values somebody has, whatever the noise; and how far each share may be off."""
+    off: Array = GIVE_OR_TAKE * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    return found.shares > off, off
+
+
+def _as_most(found: SingleValues) -> str:
+    apart, _ = _told_apart(found)
+    return "seem to be" if found.shares[apart].sum() >= MOST_ALIKE else "may be"
 
 
 def band_facts(release: Release) -> tuple[Fact, ...]:

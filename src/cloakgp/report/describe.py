@@ -403,7 +403,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
 
 
 def _in_common(release: MultiOutputRelease, output: int) -> str:
-    """Say which values most of an output are, by noisy counts, and what follows for all."""
+    """Say which values most of an output may be, by noisy counts, and what follows for all."""
     counted = [
         replace(one, question=found[1])
         for one in release.entries.measurements
@@ -412,7 +412,7 @@ def _in_common(release: MultiOutputRelease, output: int) -> str:
     common = name_common_values(counted, tell=lambda value: amount(value, 4))
     if not common:
         return ""
-    return f". By noisy counts most are the same: {common}; so no output has bands unless declared"
+    return f". By noisy counts most {common}; so no output has bands unless declared"
 
 
 def _outside(release: MultiOutputRelease, output: int) -> str:

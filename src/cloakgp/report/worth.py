@@ -25,7 +25,7 @@ from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD
 from cloakgp.release.margins import Margins, noise_part
 from cloakgp.release.measurement import narrower_interval, tables_of
-from cloakgp.report.clipped import band_facts, clipped_facts
+from cloakgp.report.clipped import band_facts, clipped_facts, most_are_alike
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
 from cloakgp.report.prediction import prediction_facts
@@ -275,7 +275,7 @@ def _how_sure(release: Release | MultiOutputRelease, accuracy: Accuracy) -> str:
     if release.counts_tell_noise:
         return (
             " Noisy counts, and the mean of predictions, tell the spread among people with equal "
-            f"inputs: most values seem to be the same.{between}{tails}"
+            f"inputs: most values {most_are_alike(release.measurements)}.{between}{tails}"
         )
     if release.asks_spread:
         return (

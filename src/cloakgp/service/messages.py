@@ -399,8 +399,8 @@ class Choices(Message):
     band: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
         default="auto",
         description="Of a later visit: to how many predicted sds on either side of what is "
-        "predicted values are clipped; 0 clips to the bounds alone; auto is 1, and 0 where counts "
-        "found most values to be the same.",
+        "predicted values are clipped; 0 clips to the bounds alone; auto is 1, and 0 where by "
+        "counts most values may be the same.",
     )
 
 

@@ -186,11 +186,27 @@ def append_column(X: Any, values: Array, *, name: str) -> Any:
 def column_names(X: object) -> list[object]:
     """Return the names of a table's columns; none for other objects.
 
+    Parameters
+    ----------
+    X : object
+        A table of pandas, polars, Arrow or Dask, or columns by name; or anything else.
+
+    Raises
+    ------
+    TypeError
+        If it is a query of polars that has not been made yet: it has no cells.
+
     Examples
     --------
-    >>> column_names(np.zeros((3, 2)))
-    []
+    >>> column_names(np.zeros((3, 2))), column_names({"age": [30.0]})
+    ([], ['age'])
     """
+    # Columns of pandas are attributes, too, but not of the type.
+    if hasattr(type(X), "collect") and hasattr(type(X), "lazy"):
+        raise TypeError("a lazy table has no cells yet: collect() it first")
+    # A sparse matrix may be a mapping, too.
+    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
+        return list(X)
     # pyarrow calls `columns` what they hold.
     names: Iterable[object] = getattr(X, "column_names", getattr(X, "columns", ()))
     return list(names)

@@ -106,7 +106,9 @@ def test_several_tables_tell_nothing_together():
     both = extend(first, X + 1.0, rng.uniform(size=300), **quick)
     assert AlikeOutputs.counted(first.measurements) is not None
     assert AlikeOutputs.counted(both.measurements) is None
-    assert "in one of these tables seem to be the same" in as_text([*describe(both)], width=10_000)
+    assert "in one of these tables may be the same, or one" in as_text(
+        [*describe(both)], width=10_000
+    )
 
 
 @pytest.mark.parametrize("level", [1.5, -1.5])
