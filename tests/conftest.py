@@ -8,6 +8,7 @@ import shutil
 import time
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from cloakgp.models.trend import Trend
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import DenseStrategy, Measurement, Release
+from cloakgp.release.hyperparameters import learning
 from tests.repeating import repeating_noise
 
 # What rewrites the golden files is run where their form changes.
@@ -251,6 +253,36 @@ def designs_once(monkeypatch):
     for kind in {type(criterion) for criterion in CRITERIA.values()}:
         if "choose" in vars(kind):
             monkeypatch.setattr(kind, "choose", once(kind.choose))
+
+
+@pytest.fixture
+def learns_once(monkeypatch):
+    """Learn from the same published answers once, whichever neighbour gave them.
+
+    All that is learned from is the key: were an output among it, it would be learned anew.
+    """
+
+    def once(learn):
+        kept = {}
+
+        def learned(*given, **settings):
+            key = pickle.dumps((given, settings))
+            if key not in kept:
+                kept[key] = pickle.dumps(learn(*given, **settings))
+            return pickle.loads(kept[key])
+
+        return learned
+
+    monkeypatch.setattr("cloakgp.release.release.learn", once(learning.learn))
+    monkeypatch.setattr("cloakgp.fitting.row_learning.learn_numbers", once(learning.learn_numbers))
+
+
+@pytest.fixture
+def few_group_numbers(monkeypatch):
+    """Arrays by the numbers of groups that are quick to add up; no two groups share one."""
+    for module in ("utils.passes", "privacy.ask", "design.streaming.grouping"):
+        monkeypatch.setattr(import_module(f"cloakgp.{module}"), "GROUP_NUMBERS", 2**12)
+    monkeypatch.setattr("cloakgp.design.streaming.together.GROUP_NUMBERS", 2**12)
 
 
 @pytest.fixture(scope="module")

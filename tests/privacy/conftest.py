@@ -19,3 +19,9 @@ def _clock_that_stands():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cloakgp.release.provenance.datetime", Moment)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _once_for_all_neighbours(learns_once, clustered_once):
+    """What goes by nothing but what is published is computed once."""
+    del learns_once, clustered_once

@@ -33,7 +33,7 @@ def test_names_are_different_and_known():
     assert set(names) >= LONG
 
 
-@pytest.mark.usefixtures("cluster", "designs_once")
+@pytest.mark.usefixtures("cluster", "designs_once", "few_group_numbers")
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:distributed")
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -49,7 +49,7 @@ def test_it_keeps_what_it_states(attack):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("cluster", "designs_once")
+@pytest.mark.usefixtures("cluster", "designs_once", "few_group_numbers")
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:distributed")
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
