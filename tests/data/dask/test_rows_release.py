@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:distributed"),
     pytest.mark.filterwarnings("ignore:.*:ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("few_learning_cells", "clustered_once"),
 ]
 
 INPUTS = ["age", "weight"]
@@ -60,7 +61,11 @@ def draws(monkeypatch):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"criterion": "trace"}, {"stages": [(0.4, None), (0.6, 1.0)]}],
+    [
+        {},
+        {"criterion": "trace"},
+        {"stages": [(0.4, None), (0.6, 1.0)], "noise": "gaussian"},
+    ],
     ids=["bayes", "trace", "stages"],
 )
 def test_a_cluster_releases_what_one_machine_does(client, table, settings):
@@ -146,7 +151,7 @@ def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, 
     rows = DaskRows.from_parquet(
         path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
     )
-    undisturbed = model().fit_rows(rows).release_
+    undisturbed = model(noise="gaussian").fit_rows(rows).release_
     assert len(draws) == 1
     killed = []
 
@@ -157,7 +162,7 @@ def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, 
             killed.append(client.run(os.getpid, workers=[next(iter(workers))]).popitem()[1])
             os.kill(killed[0], signal.SIGKILL)
 
-    disturbed = model().fit_rows(rows.report_to(kill)).release_
+    disturbed = model(noise="gaussian").fit_rows(rows.report_to(kill)).release_
     client.wait_for_workers(2, timeout=patience)
     assert killed
     assert len(draws) == 2
