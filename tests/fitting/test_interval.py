@@ -595,11 +595,12 @@ def two_valued(rows, rng):
     return X, (rng.random(rows) < chance).astype(np.float64), chance
 
 
+@pytest.mark.parametrize("tables", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("read", ["held", "in passes"])
-def test_a_curve_between_two_values_is_followed(read):
+def test_a_curve_between_two_values_is_followed(read, tables):
     """Bands would take outputs that are near one of the two for all there is."""
     errors = []
-    for seed in range(2):
+    for seed in range(tables):
         X, y, chance = two_valued(1000, np.random.default_rng(seed))
         model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, insecure_seed=seed)
         if read == "in passes":

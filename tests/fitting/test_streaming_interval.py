@@ -137,6 +137,7 @@ def test_files_keep_counts_and_later_visits_the_interval(table, release, tmp_pat
     assert len(loaded.combine(release).measurements) == len(release.measurements)
 
 
+@pytest.mark.usefixtures("few_learning_cells")
 def test_stages_and_learning_go_by_what_was_found(table):
     staged = fitted(table, stages="auto", learn="map", epsilon=0.2)
     found = staged.measurements[0].question

@@ -542,10 +542,10 @@ class DPGPClassifier(
         Examples
         --------
         >>> from cloakgp.data import ArrayRows
-        >>> X = np.linspace(0, 10, 6000)[:, None]
+        >>> X = np.linspace(0, 10, 300)[:, None]
         >>> model = DPGPClassifier(classes=[False, True], epsilon=1.0, delta=1e-5, inducing=10)
         >>> model.fit_rows(ArrayRows(X, X[:, 0] > 5)).release_.n_rows
-        6000
+        300
         """
         self._request().validate()
         task = self._classification()

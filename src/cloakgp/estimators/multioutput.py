@@ -300,13 +300,13 @@ class DPGPMultiOutputRegressor(
         Examples
         --------
         >>> from cloakgp.data import ArrayRows
-        >>> X = np.linspace(0, 10, 6000)[:, None]
+        >>> X = np.linspace(0, 10, 300)[:, None]
         >>> y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
         >>> model = DPGPMultiOutputRegressor(
         ...     bounds=[(70, 130), (-2, 2)], epsilon=1.0, delta=1e-5, inducing=10
         ... )
         >>> model.fit_rows(ArrayRows(X, y)).release_.n_rows
-        6000
+        300
         """
         self._look_at(rows)
         self._request().validate()

@@ -288,11 +288,11 @@ class DPGPQuantileRegressor(
         Examples
         --------
         >>> from cloakgp.data import ArrayRows
-        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> X = np.linspace(0, 10, 1000)[:, None]
         >>> model = DPGPQuantileRegressor(
         ...     quantiles=0.5, bounds=(-1, 1), epsilon=1.0, inducing=20, gap=0.1)
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
-        5000
+        1000
         """
         self._look_at(rows)
         self._request().validate()
