@@ -25,11 +25,6 @@ from cloakgp.report.facts import as_text
 from cloakgp.report.worth import HELD, accuracies, accuracy_section
 from experiments.pages import KEPT
 
-# Tables that are drawn: the many stand for more.
-FEW_OR_MANY = pytest.mark.parametrize(
-    "draws", ["few", pytest.param("many", marks=pytest.mark.slow)]
-)
-
 
 def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
     rng = np.random.default_rng(6)
@@ -71,11 +66,10 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
     assert found.error < found.without
 
 
-@FEW_OR_MANY
-def test_typical_errors_of_several_outputs_are_those_of_new_people(draws):
+def test_typical_errors_of_several_outputs_are_those_of_new_people():
     """Where all have one spread, in widths of their bounds, as the model says."""
     claimed, measured = [], []
-    for draw in range({"few": 3, "many": 6}[draws]):
+    for draw in range(6):
         rng = np.random.default_rng(draw)
         X, new = rng.uniform(0, 10, (2, 120, 1))
         curves = [
@@ -271,12 +265,11 @@ def test_with_long_tails_the_error_for_one_person_has_the_farthest_or_is_said_no
     assert claimed.far > (1.5 if claimed.counts_clipped else 5) * claimed.new_error
 
 
-@FEW_OR_MANY
 @pytest.mark.parametrize("share", [0.02, 0.1])
-def test_where_most_values_are_equal_the_error_of_one_value_counts_the_others(share, draws):
+def test_where_most_values_are_equal_the_error_of_one_value_counts_the_others(share):
     """And it is said what that goes by."""
     told, within = [], 0
-    for seed in range({"few": 2, "many": 4}[draws]):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         X = rng.uniform(size=(400, 1))
         y = np.where(rng.random(400) < share, 900.0, 0.0)
@@ -292,7 +285,7 @@ def test_where_most_values_are_equal_the_error_of_one_value_counts_the_others(sh
         assert "by noisy counts most values of y seem to be the same: 0 (about" in text
         assert "is told by these counts and by the mean of predictions" in text
     assert 0.8 < np.exp(np.mean(np.log(told))) < 1.25
-    assert within >= len(told) - 1
+    assert within >= 3
 
 
 def test_where_most_values_are_zero_between_others_errors_may_be_larger_than_is_told():
@@ -315,36 +308,34 @@ def test_ranges_held_as_often_as_is_said_on_tables_that_were_tried():
     assert shares == pytest.approx([0.7] * len(shares), abs=0.08)
 
 
-@FEW_OR_MANY
-def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are(draws):
-    larger, tables = 0, {"few": 3, "many": 6}[draws]
-    for seed in range(tables):
+def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
+    larger = 0
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.uniform(0, 10, size=(600, 2))
         y = np.exp(6 + 0.2 * X[:, 0]) * rng.pareto(2.2, size=600)
-        model = DPGPRegressor(bounds=(0, 1e5), epsilon=1.0, gap=0.1, insecure_seed=seed)
-        model.fit(X[:450], y[:450])
+        model = DPGPRegressor(bounds=(0, 1e5), epsilon=1.0, insecure_seed=seed).fit(
+            X[:450], y[:450]
+        )
         told = accuracies(model.release_)[0]
         assert (
             "with long tails the error is mostly larger" in worded(model.release_)["for one person"]
         )
         missed = np.clip(y[450:], 0, 1e5) - model.predict(X[450:])
         larger += np.sqrt(np.mean(np.square(missed))) > told.between[1]
-    assert larger >= tables * 2 / 3
+    assert larger >= 4
 
 
-@FEW_OR_MANY
-def test_the_error_of_a_rough_curve_is_larger_than_told_up_to_that_for_one_person(draws):
+def test_the_error_of_a_rough_curve_is_larger_than_told_up_to_that_for_one_person():
     """What `docs/sharp-edges.md` says of Friedman's function."""
     off, off_of_people, held = [], [], []
-    for seed in range({"few": 2, "many": 5}[draws]):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         X = rng.uniform(size=(600, 5))
         curve = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
         curve += 10 * X[:, 3] + 5 * X[:, 4]
         y = curve + rng.normal(size=600)
-        model = DPGPRegressor(bounds=(0, 30), epsilon=1.0, gap=0.1, insecure_seed=seed)
-        model.fit(X[:450], y[:450])
+        model = DPGPRegressor(bounds=(0, 30), epsilon=1.0, insecure_seed=seed).fit(X[:450], y[:450])
         text = worded(model.release_)["typical error"]
         assert "it is larger, up to the error for one person" in text
         told, new = accuracies(model.release_)[0], X[450:]
