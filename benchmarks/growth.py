@@ -96,8 +96,6 @@ def _measure(folder: Path, *, rows: int, criterion: str, limits: Limits, small: 
         *("--bounds", *map(str, trips.BOUNDS), "--epsilon", str(EPSILON)),
         *("--delta", f"{0.1 / rows:.1e}", "--criterion", criterion),
         *("--inducing", str(SMALL_INDUCING if small else INDUCING)),
-        # So few rows are asked in stages, and learned from again after each.
-        *(("--learn", "none") if small else ()),
     ]
     began = time.perf_counter()
     outcome = run(
