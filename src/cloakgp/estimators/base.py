@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -57,15 +56,6 @@ TableLike = ArrayLike | Mapping[str, Any]
 """A matrix, or columns by name."""
 
 Cost = TypeVar("Cost")
-
-
-@cache
-def _parameter_names(kind: type[BaseEstimator]) -> tuple[str, ...]:
-    """Return the names of the parameters of a kind of estimator.
-
-    scikit-learn reads its signature whenever it is asked, which is more work than a small fit.
-    """
-    return tuple(kind._get_param_names())
 
 
 def feature_names(estimator: BaseEstimator) -> tuple[str, ...]:
@@ -608,8 +598,7 @@ class DesignMixin(BaseEstimator):
 
     def _request(self) -> FitRequest:
         """Return the parameters as a request."""
-        names = _parameter_names(type(self))  # type: ignore[arg-type]
-        return FitRequest.of(self._task, {name: getattr(self, name) for name in names})
+        return FitRequest.of(self._task, self.get_params(deep=False))
 
     def _criterion(self) -> Criterion:
         """Return the criterion of the questions, or raise an error that lists all."""
