@@ -144,8 +144,8 @@ def waiting(url, tmp_path):
 
 
 @contextmanager
-def reading_here():
-    """Tables are read in this process: for what is prepared, not for what is tested."""
+def unconfined():
+    """Tables are read, and releases planned, in this process: where that is not what is tested."""
 
     def call(_, function, _stopped, /, *given, **named):
         return function(*given, **named)
@@ -351,5 +351,5 @@ def register(service, token, tmp_path, **changed):
     table = NewTable(
         name="heights", account="children", upload=sent.id, output="height", bounds=(50, 250)
     )
-    with reading_here():
+    with unconfined():
         return register_table(custodian, table.model_copy(update=changed))

@@ -30,6 +30,8 @@ from cloakgp.service.operations.releases import list_releases
 from cloakgp.service.operations.requests import make_request, show_request
 from cloakgp.service.people import SharedPeopleError
 
+pytestmark = pytest.mark.usefixtures("all_in_this_process")
+
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):

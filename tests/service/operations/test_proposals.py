@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from services import add_people, on_postgresql_slowly, opened, register, work_as
+from services import add_people, on_postgresql_slowly, opened, register, unconfined, work_as
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, ForbiddenError, NotFoundError
@@ -64,7 +64,8 @@ class Office:
 @pytest.fixture
 def office(any_url, tmp_path):
     service = opened(any_url, tmp_path)
-    yield Office(service, tmp_path)
+    with unconfined():
+        yield Office(service, tmp_path)
     service.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from services import add_people, on_postgresql_slowly, opened, register, work_as
+from services import add_people, on_postgresql_slowly, opened, register, unconfined, work_as
 
 from cloakgp.data.limits import TooSlowError
 from cloakgp.privacy.filters import Amount, costs_of_release, has_room
@@ -78,7 +78,8 @@ class Office:
 @pytest.fixture
 def office(any_url, tmp_path):
     service = opened(any_url, tmp_path)
-    yield Office(service, tmp_path)
+    with unconfined():
+        yield Office(service, tmp_path)
     service.close()
 
 
