@@ -12,6 +12,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 from typer.main import get_command
 
@@ -62,6 +63,29 @@ def commands_once():
     with pytest.MonkeyPatch.context() as patch:
         # Without the name in a later version, all is as before, and slower.
         patch.setattr("typer.testing._get_command", cache(get_command), raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_once():
+    """Compile each statement once for all databases of a kind, not for each one anew."""
+    kept, create = {}, sa.create_engine
+
+    def created(url, **chosen):
+        engine = create(url, **chosen)
+        kind = engine.dialect.name, chosen.get("isolation_level")
+        if kind in kept:
+            engine.dialect, engine._compiled_cache = kept[kind]
+        else:
+            # Before its first connection, it does not know the server.
+            def keep(*_):
+                kept.setdefault(kind, (engine.dialect, engine._compiled_cache))
+
+            sa.event.listen(engine, "connect", keep, once=True)
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sa, "create_engine", created)
         yield
 
 

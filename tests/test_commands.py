@@ -91,8 +91,8 @@ FEWER = {
     "7, 2000)": "7, 1000)",
     "rows=60": "rows=20",
     # Of persons' rows designs take longest.
-    "--person household": "--person household --gap 0.1",
-    "--person rider": "--person rider --gap 0.1",
+    "--person household": "--person household --gap 0.1 --stages one",
+    "--person rider": "--person rider --gap 0.1 --stages one",
 }
 # Commands that draw no noise, and read none.
 EXACT = ("example", "schema", "plan")

@@ -8,7 +8,7 @@ import secrets
 import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
-from services import add_people, opened, register
+from services import add_people, opened, register, unconfined
 
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
@@ -42,6 +42,13 @@ def url(tmp_path, monkeypatch):
 @pytest.fixture(params=["sqlite", "postgresql"])
 def any_url(request, url):
     return url if request.param == "sqlite" else request.getfixturevalue("schema")
+
+
+@pytest.fixture
+def all_in_this_process():
+    """What reads tables and plans has no process of its own, whose start takes long."""
+    with unconfined():
+        yield
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import secrets
 import time
+from functools import cache
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Form, Request
@@ -14,6 +15,12 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
 CLIENT, SECRET = "cloakgp", "a secret of the client"
+
+
+@cache
+def first_key():
+    """Of every provider: to make one takes long."""
+    return RSAKey.generate_key(2048, {"kid": "first", "use": "sig"}, private=True)
 
 
 class Provider:
@@ -25,7 +32,7 @@ class Provider:
         self.claims = {"groups": ["statisticians"]}
         self.wrong = {}
         self.header = {}
-        self.key = RSAKey.generate_key(2048, {"kid": "first", "use": "sig"}, private=True)
+        self.key = first_key()
         self.published = [self.key]
         self.codes = {}
         self.asked = 0

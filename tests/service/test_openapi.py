@@ -58,7 +58,7 @@ def attack(place, token, *, examples, folder):
 def test_nothing_that_the_document_describes_fails(address, tmp_path):
     place, (everything, _) = address
     tested = len(ACCESS) + len(OPEN) - len(LEFT_OUT)
-    assert f"Tested: {tested}" in attack(place, everything, examples=3, folder=tmp_path)
+    assert f"Tested: {tested}" in attack(place, everything, examples=1, folder=tmp_path)
 
 
 @pytest.mark.slow

@@ -56,7 +56,20 @@ def start(tmp_path):
         process.communicate()
 
 
-def test_the_demonstration_has_somebody_of_every_role(start, patience):
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """A service on the ledger that the environment names."""
+    monkeypatch.setenv("CLOAKGP_LEDGER_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CLOAKGP_LEDGER", str(tmp_path / "house.db"))
+    Ledger.create(tmp_path / "house.db").close()
+    made = Service.open(Settings(ledger=str(tmp_path / "house.db"), data=tmp_path / "data"))
+    yield made
+    made.close()
+
+
+def test_the_demonstration_has_somebody_of_every_role_and_a_ledger_of_its_own(
+    start, house, tmp_path, patience
+):
     process, said, address = start("--demo")
     tokens = dict(re.findall(r"(\w+)\s+(cloakgp_\S+)", said))
     assert set(tokens) == {str(role) for role in Role}
@@ -81,6 +94,14 @@ def test_the_demonstration_has_somebody_of_every_role(start, patience):
     _, noted = process.communicate(timeout=patience)
     assert "GET list_tables 200" in noted
     assert not any(token in noted for token in (*tokens.values(), link.partition("=")[2]))
+    # Whatever ledger the environment names: nothing is written there.
+    assert house.ledger.standings() == []
+    with house.database.reading() as session:
+        assert session.scalars(sa.select(Person)).all() == []
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == [
+        "house.db.anchor",
+        "house.db.key",
+    ]
 
 
 def test_the_first_administrators_token_is_in_a_file_and_no_log(start, tmp_path, patience):
@@ -99,28 +120,6 @@ def test_the_first_administrators_token_is_in_a_file_and_no_log(start, tmp_path,
         rest, noted = process.communicate(timeout=patience)
         assert "cloakgp_" not in said + rest + noted
     assert (tmp_path / "kept" / "ledger.db").exists()
-
-
-def test_the_demonstration_has_a_ledger_of_its_own(start, tmp_path, monkeypatch, patience):
-    """Whatever ledger the environment names: nothing is written there."""
-    house = str(tmp_path / "house.db")
-    monkeypatch.setenv("CLOAKGP_LEDGER_HOME", str(tmp_path / "home"))
-    Ledger.create(house).close()
-    service = Service.open(Settings(ledger=house, data=tmp_path / "data"))
-    monkeypatch.setenv("CLOAKGP_LEDGER", house)
-    process, said, address = start("--demo")
-    assert httpx.get(f"{address}/health", timeout=patience).json()["status"] == "ok"
-    assert "analyst" in said
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=patience)
-    assert service.ledger.standings() == []
-    with service.database.reading() as session:
-        assert session.scalars(sa.select(Person)).all() == []
-    service.close()
-    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == [
-        "house.db.anchor",
-        "house.db.key",
-    ]
 
 
 @pytest.mark.parametrize("given", [("--ledger", "house.db"), ("--data", "house")])

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
-from services import waiting, write_people
+from services import on_postgresql_slowly, waiting, write_people
 from sqlalchemy import select
 
 from cloakgp.ledger import marks, projection
@@ -29,6 +29,8 @@ from cloakgp.service.operations.jobs import FAILURES, cancel_job, show_job, unfi
 from cloakgp.service.operations.releases import list_releases
 from cloakgp.service.operations.requests import make_request, show_request
 from cloakgp.service.people import SharedPeopleError
+
+pytestmark = pytest.mark.usefixtures("all_in_this_process")
 
 
 @pytest.fixture(autouse=True)
@@ -202,6 +204,7 @@ def find_people(monkeypatch):
     monkeypatch.setattr(worker, "_check_people", found)
 
 
+@on_postgresql_slowly
 @pytest.mark.parametrize("later", ["role lost", "people in two tables", "cancelled", "crashed"])
 def test_a_published_release_is_its_jobs_whatever_comes_after(place, monkeypatch, later):
     """The process died after the ledger had the release, before the service had noted it."""
@@ -233,6 +236,7 @@ def test_a_published_release_is_its_jobs_whatever_comes_after(place, monkeypatch
     assert len(charges(service)) == 1
 
 
+@on_postgresql_slowly
 @pytest.mark.parametrize("later", ["role lost", "people in two tables"])
 def test_noise_that_was_drawn_is_told_whatever_comes_after(place, monkeypatch, later):
     service, work, table = place
@@ -247,6 +251,7 @@ def test_noise_that_was_drawn_is_told_whatever_comes_after(place, monkeypatch, l
     assert (seen.state, seen.failure) == ("failed", FAILURES["lost"])
 
 
+@on_postgresql_slowly
 def test_a_database_that_was_away_for_a_moment_costs_no_release(place, monkeypatch):
     service, work, table = place
     request = asked(work, table)
@@ -264,6 +269,7 @@ def test_a_database_that_was_away_for_a_moment_costs_no_release(place, monkeypat
     assert len(list_releases(work)) == 1
 
 
+@on_postgresql_slowly
 @pytest.mark.parametrize("cause", ["limit", "failed"])
 def test_what_fails_between_two_draws_says_that_the_first_stays_spent(place, monkeypatch, cause):
     service, work, table = place
@@ -287,6 +293,7 @@ def test_what_fails_between_two_draws_says_that_the_first_stays_spent(place, mon
     assert spent(service) > 0
 
 
+@on_postgresql_slowly
 def test_a_job_whose_process_died_before_it_drew_can_be_cancelled_again(place, monkeypatch):
     service, work, table = place
     request = asked(work, table)
@@ -300,6 +307,7 @@ def test_a_job_whose_process_died_before_it_drew_can_be_cancelled_again(place, m
     assert list_releases(work) == []
 
 
+@on_postgresql_slowly
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
 def test_a_wrong_end_is_corrected_when_the_service_starts(place, state):
     service, work, table = place
@@ -352,6 +360,7 @@ def test_whoever_lost_a_job_draws_nothing(place):
     assert show_job(work, request.job.id).state == "running"
 
 
+@on_postgresql_slowly
 def test_a_job_is_cancelled_until_it_draws(place):
     service, work, table = place
     request = asked(work, table)
@@ -420,6 +429,7 @@ def test_what_a_dead_process_held_for_a_cancelled_job_is_given_back(place):
     assert spent(service) == 0
 
 
+@on_postgresql_slowly
 def test_whatever_is_unfinished_is_taken_up_at_the_start(place):
     service, work, table = place
     request = asked(work, table)
@@ -429,6 +439,7 @@ def test_whatever_is_unfinished_is_taken_up_at_the_start(place):
         assert show_job(work, request.job.id).state == "done"
 
 
+@on_postgresql_slowly
 def test_what_the_ledger_refuses_fails(place):
     service, work, table = place
     request = asked(work, table)
@@ -447,6 +458,7 @@ def attach_ages(service, folder, *, column):
     service.ledger.account("children").attach(ages, column=column)
 
 
+@on_postgresql_slowly
 @pytest.mark.parametrize("inputs", [[], ["age"]])
 def test_no_job_publishes_a_private_column_of_the_account(place, tmp_path, inputs):
     service, work, table = place
@@ -463,6 +475,7 @@ def test_no_job_publishes_a_private_column_of_the_account(place, tmp_path, input
     assert (event.what, event.about) == ("release refused", about)
 
 
+@on_postgresql_slowly
 def test_a_job_publishes_what_is_declared_public(place, tmp_path):
     service, work, table = place
     with service.database.writing() as session:
@@ -473,6 +486,7 @@ def test_a_job_publishes_what_is_declared_public(place, tmp_path):
     assert show_job(work, request.job.id).state == "done"
 
 
+@on_postgresql_slowly
 @pytest.mark.parametrize(("guessable", "state"), [(64, "done"), (2, "failed")])
 def test_a_job_tells_of_others_columns_what_nobody_guesses(
     place, tmp_path, monkeypatch, guessable, state
@@ -488,6 +502,7 @@ def test_a_job_tells_of_others_columns_what_nobody_guesses(
         assert "takes 'age' to be public, and the same few values are attached" in note
 
 
+@on_postgresql_slowly
 def test_entries_say_who_asked_and_who_approved_and_what_for(place):
     service, work, table = place
     request = asked(work, table)
@@ -502,6 +517,7 @@ def test_entries_say_who_asked_and_who_approved_and_what_for(place):
     assert "Ada Lovelace" not in written
 
 
+@on_postgresql_slowly
 def test_progress_is_told(place):
     service, work, table = place
     request = asked(work, table)

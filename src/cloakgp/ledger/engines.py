@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +202,7 @@ def upgrade(
     NewerTablesError
         If the mark is of a migration that this version lacks.
     """
-    config = Config()
-    # Alembic runs `env.py` of this folder.
-    config.set_main_option("script_location", _escape(Path(__file__).parent))
-    config.set_main_option("version_locations", _escape(migrations))
-    config.set_main_option("path_separator", "newline")
-    script = ScriptDirectory.from_config(config)
+    script = _migrations_of(migrations)
     context = MigrationContext.configure(connection, opts={"version_table": version_table})
     revision = context.get_current_revision()
     if revision is None:
@@ -215,12 +211,28 @@ def upgrade(
         return
     if revision == script.get_current_head():
         return
+    config = _config_of(migrations)
     config.attributes["connection"] = connection
     config.attributes["version_table"] = version_table
     try:
         command.upgrade(config, "head")
     except CommandError:
         raise NewerTablesError from None
+
+
+@cache
+def _migrations_of(folder: Path) -> ScriptDirectory:
+    # They are part of this package: what was read once stays so.
+    return ScriptDirectory.from_config(_config_of(folder))
+
+
+def _config_of(migrations: Path) -> Config:
+    config = Config()
+    # Alembic runs `env.py` of this folder.
+    config.set_main_option("script_location", _escape(Path(__file__).parent))
+    config.set_main_option("version_locations", _escape(migrations))
+    config.set_main_option("path_separator", "newline")
+    return config
 
 
 def _escape(path: Path) -> str:

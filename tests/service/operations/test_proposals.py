@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from services import add_people, opened, register, work_as
+from services import add_people, on_postgresql_slowly, opened, register, unconfined, work_as
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, ForbiddenError, NotFoundError
@@ -64,7 +64,8 @@ class Office:
 @pytest.fixture
 def office(any_url, tmp_path):
     service = opened(any_url, tmp_path)
-    yield Office(service, tmp_path)
+    with unconfined():
+        yield Office(service, tmp_path)
     service.close()
 
 
@@ -100,6 +101,7 @@ def test_a_limit_is_raised_by_two(office):
         confirm_proposal(office.approver, change.proposal.id)
 
 
+@on_postgresql_slowly
 def test_a_limit_is_lowered_at_once(office):
     change = change_limit(office.custodian, "children", limit(2))
     assert (change.account.limit.epsilon, change.proposal) == (2, None)
@@ -107,6 +109,7 @@ def test_a_limit_is_lowered_at_once(office):
     assert change_limit(office.custodian, "children", limit(1, 1e-5)).proposal is not None
 
 
+@on_postgresql_slowly
 def test_looser_rules_wait_and_tighter_ones_do_not(office):
     def in_force():
         return office.account.approval, office.account.share
@@ -135,6 +138,7 @@ def test_looser_rules_wait_and_tighter_ones_do_not(office):
         assert in_force() == (before.approval, before.share)
 
 
+@on_postgresql_slowly
 def test_a_larger_share_waits_and_a_smaller_one_does_not(office):
     def share(epsilon):
         budget = None if epsilon is None else PrivacyBudget(epsilon=epsilon, delta=1e-6)
@@ -151,6 +155,7 @@ def test_a_larger_share_waits_and_a_smaller_one_does_not(office):
     assert ask(office.analyst, office, 0.8).id == 2
 
 
+@on_postgresql_slowly
 def test_who_asks_does_not_raise(office):
     """Whatever the roles of the token, and though the role was taken away meanwhile."""
     both = office.newcomer("both", Role.CUSTODIAN, Role.ANALYST)
