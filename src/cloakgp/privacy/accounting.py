@@ -34,12 +34,10 @@ from cloakgp.privacy.budgets import check_budget, check_pair
 from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.privacy_loss import coin_delta, coin_epsilon, mixed_delta, mixed_epsilon
 from cloakgp.utils.formatting import ceiling
+from cloakgp.utils.precision import many_digits
 
 Calibration = Literal["exact", "papers"]
 
-# Decimal digits of the closed form: δ is a difference of two numbers that can agree in the first
-# forty digits, so float64 cannot check it.
-DIGITS = 80
 # Relative step by which a calibrated σ is rounded up, until the closed form confirms it.
 ROUNDING = 2.0**-40
 
@@ -48,7 +46,8 @@ ROUNDING = 2.0**-40
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the δ of μ-Gaussian DP at ε, in float64, rounded up.
 
-    Evaluated with 80 digits from the closed form (Balle and Wang 2018, theorem 8).
+    Evaluated with 80 digits from the closed form (Balle and Wang 2018, theorem 8): a difference of
+    two numbers that can agree in the first forty, so float64 cannot check it.
 
     Parameters
     ----------
@@ -60,14 +59,12 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
-    import mpmath
-
     if mu == 0:
         return 0.0
-    with mpmath.workdps(DIGITS):
-        exact_mu, exact_epsilon = mpmath.mpf(float(mu)), mpmath.mpf(float(epsilon))
+    with many_digits() as exact:
+        exact_mu, exact_epsilon = exact.mpf(float(mu)), exact.mpf(float(epsilon))
         shift = exact_epsilon / exact_mu
-        delta = mpmath.ncdf(exact_mu / 2 - shift) - mpmath.exp(exact_epsilon) * mpmath.ncdf(
+        delta = exact.ncdf(exact_mu / 2 - shift) - exact.exp(exact_epsilon) * exact.ncdf(
             -exact_mu / 2 - shift
         )
         return max(0.0, math.nextafter(float(delta), math.inf))

@@ -115,7 +115,6 @@ from typing import Any
 from scipy.special import ndtri_exp
 
 from cloakgp.privacy.accounting import (
-    DIGITS,
     ROUNDING,
     Guarantee,
     discretisation_delta,
@@ -128,6 +127,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.rounding import decimal, round_up, round_up_decimal
 from cloakgp.privacy.spending import GAUSSIAN, LAPLACE, Budget, Cost
 from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.precision import many_digits
 
 # Sums are whole numbers of one over this, each part rounded up when it is added: so taking back a
 # part that was never drawn gives exactly what was there before, and both the squares of float64
@@ -274,25 +274,22 @@ def renyi_divergences(epsilon: float, *, laplace: bool) -> tuple[int, ...]:
     >>> all(0 < one < other <= RENYI_UNITS for one, other in zip(noise, coin))
     True
     """
-    import mpmath
-
     found = []
-    with mpmath.workdps(DIGITS):
+    with many_digits() as exact:
         # Laplace noise on a grid is that of a share more (`cloakgp.privacy.noise.laplace`).
-        exact = mpmath.mpf(epsilon) * (1 + mpmath.mpf(ROUNDING))
-        for order in map(mpmath.mpf, ORDERS):
+        drawn = exact.mpf(epsilon) * (1 + exact.mpf(ROUNDING))
+        for order in map(exact.mpf, ORDERS):
             if laplace:
                 ratio = (
-                    order * mpmath.exp((order - 1) * exact)
-                    + (order - 1) * mpmath.exp(-order * exact)
+                    order * exact.exp((order - 1) * drawn) + (order - 1) * exact.exp(-order * drawn)
                 ) / (2 * order - 1)
             else:
-                ratio = (mpmath.exp(order * exact) + mpmath.exp((1 - order) * exact)) / (
-                    1 + mpmath.exp(exact)
+                ratio = (exact.exp(order * drawn) + exact.exp((1 - order) * drawn)) / (
+                    1 + exact.exp(drawn)
                 )
-            divergence = mpmath.log(ratio) / (order - 1)
+            divergence = exact.log(ratio) / (order - 1)
             # One more, for what 80 digits may lose.
-            units = int(mpmath.ceil(divergence * RENYI_UNITS)) + 1
+            units = int(exact.ceil(divergence * RENYI_UNITS)) + 1
             found.append(min(units, math.ceil(decimal(epsilon) * RENYI_UNITS)))
     return tuple(found)
 
@@ -527,17 +524,15 @@ class PrivacyFilter:
     @cached_property
     def renyi_cap(self) -> int:
         """ρ, rounded down; 0 where no answer fits at this order."""
-        import mpmath
-
         if not self.delta:
             return 0
-        with mpmath.workdps(DIGITS):
-            order = mpmath.mpf(ORDERS[self.order])
-            share = mpmath.mpf(RENYI_SHARE) * mpmath.mpf(self.delta)
-            extra = mpmath.log(share) + mpmath.log(order - 1) - order * mpmath.log1p(-1 / order)
-            cap = mpmath.mpf(self.epsilon) + extra / (order - 1)
+        with many_digits() as exact:
+            order = exact.mpf(ORDERS[self.order])
+            share = exact.mpf(RENYI_SHARE) * exact.mpf(self.delta)
+            extra = exact.log(share) + exact.log(order - 1) - order * exact.log1p(-1 / order)
+            cap = exact.mpf(self.epsilon) + extra / (order - 1)
             # One less, for what 80 digits may lose.
-            return max(0, int(mpmath.floor(cap * RENYI_UNITS)) - 1)
+            return max(0, int(exact.floor(cap * RENYI_UNITS)) - 1)
 
     def accepts(self, total: Amount) -> bool:
         """Return whether all prices together are within at least one of the three filters."""
