@@ -221,6 +221,7 @@ def test_what_is_taken_from_the_ledger_is_told_as_that(folder):
     asked = " ".join(release(*key).output.split())
     assert "Wrote a.cloak: predictions of height" in asked
     assert "This spent" in asked
+    assert "Another run with this key and the same options spends nothing" in asked
     taken = " ".join(release(*key, "--by", "somebody else", to="w.cloak").output.split())
     said = "the release of height that the ledger keeps under the key 'figure 3'"
     assert f"Wrote w.cloak: {said}." in taken

@@ -140,6 +140,16 @@ class Counting:
         """The origin that the release keeps."""
         return Origin(self.purpose, self.by, self.licence)
 
+    @property
+    def another_run(self) -> str:
+        """What another run would spend: a sentence."""
+        if self.key:
+            return (
+                "Another run with this key and the same options spends nothing; one without the "
+                "key spends the same again, unless nobody ever sees the first file."
+            )
+        return "Another run spends the same again, unless nobody ever sees the first file."
+
     def check(self) -> None:
         """Raise ValueError for options that have no meaning without a ledger."""
         if not self.ledger and (self.account or self.key or self.declared_public):

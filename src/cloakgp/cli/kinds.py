@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import fails_plainly, print_sections, say, stdout, warn
+from cloakgp.cli.console import explain, fails_plainly, print_sections, say, stdout, warn
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import class_names, notice_remarks
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
@@ -143,7 +143,7 @@ def release_several(
     say(
         f"Wrote {to}: predictions of {', '.join(ranges)}, from {made.n_rows:,} rows.", style="green"
     )
-    _tell(made, to)
+    _tell(made, to, another_run=counting.another_run)
 
 
 PrivateInputs = Annotated[
@@ -358,7 +358,7 @@ def release_private_inputs(
         return
     what = "probabilities" if classes else "predictions"
     say(f"Wrote {to}: {what} of {name}.", style="green")
-    _tell(made, to)
+    _tell(made, to, another_run=counting.another_run)
 
 
 @fails_plainly
@@ -481,7 +481,7 @@ def release_chosen(
     if made is None:
         return
     say(f"Wrote {to}: predictions of {name}, from {made.n_rows:,} rows.", style="green")
-    _tell(made, to)
+    _tell(made, to, another_run=counting.another_run)
 
 
 def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) -> MultiOutputRelease:
@@ -516,6 +516,6 @@ def _read(source: SourceTable) -> tuple[People, Encoded, Schema]:
     return people, raw.schema.encode(people.columns), raw.schema
 
 
-def _tell(made: OneOutputRelease | MultiOutputRelease, to: Path) -> None:
+def _tell(made: OneOutputRelease | MultiOutputRelease, to: Path, *, another_run: str) -> None:
     say(f"  {made.guarantee}")
-    say(f"  Another run spends the same again. In words: cloakgp show {to}")
+    explain(f"{another_run} In words: cloakgp show {to}")

@@ -59,7 +59,7 @@ def release(
     if published is None:
         return
     try:
-        _tell(published, order, to=to)
+        _tell(published, order, to=to, another_run=counting.another_run)
     # The terminal may end a program that writes to it, too.
     except (Exception, SystemExit, KeyboardInterrupt):
         with suppress(Exception):
@@ -90,7 +90,7 @@ def _ask(order: Order) -> Release:
         return make_release(order, reporter=reporter)
 
 
-def _tell(made: Release, order: Order, *, to: Path) -> None:
+def _tell(made: Release, order: Order, *, to: Path, another_run: str) -> None:
     """Describe the written release, its guarantee and its cost."""
     from cloakgp.report.describe import describe
     from cloakgp.report.guarantee import stated
@@ -101,8 +101,7 @@ def _tell(made: Release, order: Order, *, to: Path) -> None:
         explain(made.provenance.left_out)
     print_sections([section for section in describe(made) if section.title in SHOWN_AFTERWARDS])
     explain(
-        f"This spent {stated(made.guarantee)}, about these people. Another run "
-        "spends the same again, unless nobody ever sees the first file. The limits of protection, "
-        "in words:"
+        f"This spent {stated(made.guarantee)}, about these people. {another_run} The limits of "
+        "protection, in words:"
     )
     say(f"  cloakgp show {to}")

@@ -286,10 +286,7 @@ def _pay(
     say(f"  all visits together: {stated(made.guarantee)}")
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
     unused = unused_delta(spent, allowed=visit.delta, noise=noise, later=True)
-    explain(
-        f"This visit spent {stated(spent)}. {unused}{' ' * bool(unused)}Another run spends the "
-        "same again, unless nobody ever sees the first file."
-    )
+    explain(f"This visit spent {stated(spent)}. {unused}{' ' * bool(unused)}{counting.another_run}")
 
 
 def _people(text: str) -> People:
