@@ -125,6 +125,15 @@ def test_the_parts_of_a_file_count_once_where_they_come_first(unlimited, two_tab
     assert unlimited.standing.epsilon_if_fixed == pytest.approx(0.75, rel=1e-3)
 
 
+def test_a_word_that_nobody_is_in_two_tables_is_not_taken_back(unlimited, two_tables):
+    for people, is_known in (("disjoint", False), ("overlapping", True)):
+        (found,) = import_releases(
+            unlimited, [two_tables / "both.cloak"], reason="from 2023", people=people
+        )
+        assert (found.charge is None) == is_known
+    assert unlimited.standing.epsilon_if_fixed == pytest.approx(0.5, rel=1e-3)
+
+
 def test_a_word_that_changes_nothing_is_not_noted(ledger, unlimited, tmp_path):
     for name in ("numbers", "margins"):
         MADE[name]().release_.save(tmp_path / f"{name}.cloak")

@@ -153,7 +153,7 @@ def test_files_are_limited(tmp_path):
 
 
 def test_a_process_that_the_system_kills(small):
-    with pytest.raises(InvalidError, match="memory"):
+    with pytest.raises(InvalidError, match="without an answer, as where memory is short: ask less"):
         small.call(os.abort, never)
 
 

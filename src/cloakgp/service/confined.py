@@ -30,7 +30,7 @@ from cloakgp.utils.formatting import kind_and_place
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Ending = Literal["done", "invalid", "slow", "system", "memory", "unforeseen"]
+Ending = Literal["done", "invalid", "slow", "system", "memory", "gone", "unforeseen"]
 
 # Modules that most calls need: imported once, and shared by all processes.
 PRELOADED = (
@@ -183,7 +183,7 @@ class Confinement:
                     answer: tuple[Ending, Any] = receiving.recv()
                     return answer
             if ready:
-                return "memory", None
+                return "gone", None
             if self._closed or stopped():
                 raise EndedError
             if time.monotonic() > end:
@@ -205,6 +205,10 @@ class Confinement:
         if ending == "memory":
             raise InvalidError(
                 f"{self._action} takes more memory than there is for it here: {self._advice}"
+            )
+        if ending == "gone":
+            raise InvalidError(
+                f"{self._action} ended without an answer, as where memory is short: {self._advice}"
             )
         log.error("unforeseen: %s", content)
         raise RuntimeError(content)
