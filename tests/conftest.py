@@ -254,6 +254,14 @@ def any_evidence(monkeypatch):
     monkeypatch.setattr("cloakgp.release.hyperparameters.learning.EVIDENCE", -np.inf)
 
 
+def kept_by_content(kept, key, compute):
+    """A copy of what was computed for a key of the same content, which is computed at first."""
+    content = pickle.dumps(key)
+    if content not in kept:
+        kept[content] = pickle.dumps(compute())
+    return pickle.loads(kept[content])
+
+
 @pytest.fixture
 def designs_once(monkeypatch):
     """Compute the questions for a public problem once, whichever neighbour is asked them.
@@ -267,10 +275,8 @@ def designs_once(monkeypatch):
             # A sparse prior keeps what it computes for a design: it must see each.
             if isinstance(problem.prior, SparsePrior):
                 return choose(criterion, problem)
-            key = choose.__qualname__, pickle.dumps(replace(problem, progress=None))
-            if key not in kept:
-                kept[key] = pickle.dumps(choose(criterion, problem))
-            return pickle.loads(kept[key])
+            key = choose.__qualname__, replace(problem, progress=None)
+            return kept_by_content(kept, key, lambda: choose(criterion, problem))
 
         return chosen
 
@@ -290,10 +296,7 @@ def learns_once(monkeypatch):
         kept = {}
 
         def learned(*given, **settings):
-            key = pickle.dumps((given, settings))
-            if key not in kept:
-                kept[key] = pickle.dumps(learn(*given, **settings))
-            return pickle.loads(kept[key])
+            return kept_by_content(kept, (given, settings), lambda: learn(*given, **settings))
 
         return learned
 

@@ -321,9 +321,9 @@ class Site:
         if content is None or digest_of(content) != drawn.request:
             return
         # Voided between the note that it is opened and its opening, which then never came.
-        if self._get(*place, opening_of(self.name)) is None and self._account_of(charge).is_voided(
-            str(self._account_of(charge).key)
-        ):
+        account = self._account_of(charge)
+        never_sent = self._get(*place, opening_of(self.name)) is None
+        if never_sent and account.is_voided(str(account.key)):
             return
         request = Request.from_bytes(content)
         self._ensure_charged(key, request, drawn)

@@ -51,9 +51,8 @@ class Audit:
         Errors; empty for a sound ledger.
     notes : tuple of str
         Facts for auditors that are no errors: a column of two accounts, or of other people than a
-        charge says, answers that two count, a
-        release that counts less by the word of whoever imported it, a clock that went back, an
-        older copy that was put back.
+        charge says, answers that two count, a release that counts less by the word of whoever
+        imported it, a clock that went back, an older copy that was put back.
     """
 
     entries: int

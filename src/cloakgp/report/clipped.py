@@ -147,7 +147,8 @@ def name_common_values(measurements: Sequence[Measurement], *, tell: Callable[[f
         )
     ]
     which = " and ".join(told) or "an end of the bounds, or nothing"
-    return f"{_as_most(found)} {'the same' if len(told) == 1 else 'one of these'}: {which}"
+    alike = "the same" if len(told) == 1 else "one of these"
+    return f"{_as_most(found.shares[apart])} {alike}: {which}"
 
 
 def most_are_alike(measurements: Sequence[Measurement]) -> str:
@@ -161,8 +162,9 @@ def most_are_alike(measurements: Sequence[Measurement]) -> str:
     found = _single_values(measurements)
     if found is None:
         return ""
-    several = _told_apart(found)[0].sum() != 1
-    return f"{_as_most(found)} {'one of a few' if several else 'the same'}"
+    apart, _ = _told_apart(found)
+    shares = found.shares[apart]
+    return f"{_as_most(shares)} {'the same' if len(shares) == 1 else 'one of a few'}"
 
 
 def _single_values(measurements: Sequence[Measurement]) -> SingleValues | None:
@@ -180,9 +182,8 @@ def _told_apart(found: SingleValues) -> tuple[NDArray[np.bool_], Array]:
     return found.shares > off, off
 
 
-def _as_most(found: SingleValues) -> str:
-    apart, _ = _told_apart(found)
-    return "seem to be" if found.shares[apart].sum() >= MOST_ALIKE else "may be"
+def _as_most(shares: Array) -> str:
+    return "seem to be" if shares.sum() >= MOST_ALIKE else "may be"
 
 
 def band_facts(release: Release) -> tuple[Fact, ...]:
