@@ -6,14 +6,14 @@ LOWEST := .venv-lowest
 OUTPUT := output
 # What the demo and the commands of the README's example need.
 USERS_EXTRAS := cli,plots,page
-# Three test processes on two cores, as one of them often waits: for a browser, a server or a child.
+# Four test processes on two cores, as two of them often wait: for a browser, a server or a child.
 # Threads of their own would only wait for each other. They start some fifty more: what is compiled
 # is kept for these, whatever the environment says.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 TESTING := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
 # Many failures are one: what waits for two minutes each time would take hours.
 # A file's tests stay in one process, so that what they share is made once.
-TOGETHER := -n 3 --dist loadfile
+TOGETHER := -n 4 --dist loadfile
 PYTEST := $(TESTING) $(BIN)/pytest -q $(TOGETHER) --maxfail 12
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.

@@ -6,7 +6,12 @@ before both. It stands here, not in `tests/`, for doctests too.
 
 from __future__ import annotations
 
+import gc
 import os
+
+# Thousands of tests are collected: to look for garbage among them, again and again, is half of that
+# work, and more than a little of all that comes after.
+gc.disable()
 
 # What widens, narrows or colours what commands write, in a terminal or in CI.
 SHOWN = (
@@ -25,3 +30,10 @@ for name in [each for each in os.environ if each.startswith("CLOAKGP_")]:
 for name in SHOWN:
     os.environ.pop(name, None)
 os.environ["TERM"] = "xterm"
+
+
+def pytest_collection_finish():
+    """Look for garbage from here on, among what is made from here on, and less often."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()

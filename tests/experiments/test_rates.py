@@ -26,7 +26,7 @@ def test_measures_of_the_truth_are_perfect():
 
 
 def test_its_small_version_has_a_table():
-    experiment = Rates(rows=40, draws=2, epsilon=5.0)
+    experiment = Rates(rows=40, draws=1, epsilon=5.0)
     [table] = experiment.tables(experiment.compute(progress.quietly))
     assert table.row_count == 6
     assert len(table.columns) == 2 + len(MEASURES)

@@ -118,7 +118,9 @@ def test_it_agrees_with_a_fit_that_keeps_every_row(count, fit):
     np.testing.assert_allclose(asked.predict_proba(points), dense.predict_proba(points), atol=0.02)
 
 
-@pytest.mark.parametrize(("count", "learning"), [(2, "map"), (3, None)])
+@pytest.mark.parametrize(
+    ("count", "learning"), [pytest.param(2, "map", marks=pytest.mark.slow), (3, None)]
+)
 def test_as_good_as_the_dense_way_under_the_same_budget(count, learning, fit):
     X, labels = drawn(6000, count=count, seed=4)
     points, truth = drawn(4000, count=count, seed=5)
@@ -211,7 +213,7 @@ def test_twenty_thousand_rows(count, fit):
                 assert hit == pytest.approx(sure[told].mean(), abs=0.04)
 
 
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_estimator_takes_rows(count, tmp_path):
     X, labels = drawn(400, count=count, seed=9)
     model = DPGPClassifier(

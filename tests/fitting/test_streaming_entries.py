@@ -55,7 +55,7 @@ def error(release):
     return float(np.sqrt(np.square((release.predict(POINTS) - curves(POINTS)) / WIDTHS).mean()))
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", ["gaussian", pytest.param("laplace", marks=pytest.mark.slow)])
 def test_predictions_are_as_good_as_those_of_rows_that_are_held(noise):
     """In expectation, too: what sds say does not depend on which noise was drawn."""
     settings = {"noise": noise, "delta": 1e-5 if noise == "gaussian" else 0.0}

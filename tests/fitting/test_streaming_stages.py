@@ -379,7 +379,10 @@ def test_the_search_starts_at_larger_cells_of_the_same_rows(noise, monkeypatch):
 
 
 @pytest.mark.usefixtures("few_learning_cells", "no_second_thought")
-@pytest.mark.parametrize(("noise", "within"), [("laplace", True), ("gaussian", False)])
+@pytest.mark.parametrize(
+    ("noise", "within"),
+    [("laplace", True), pytest.param("gaussian", False, marks=pytest.mark.slow)],
+)
 def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkeypatch):
     """So that the last stage asked whole cells; and what was learned before is what is kept.
 

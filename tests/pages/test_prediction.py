@@ -250,7 +250,7 @@ def test_counts_are_mixed_alike(overdispersion, most, opened):
 
 
 @pytest.mark.usefixtures("without_pictures")
-@pytest.mark.parametrize("transform", [None, "log"])
+@pytest.mark.parametrize("transform", [None, pytest.param("log", marks=pytest.mark.slow)])
 def test_counts_calibrate_intervals_alike(transform, opened):
     rng = np.random.default_rng(2)
     X = rng.uniform(0.0, 10.0, size=(3000, 1))

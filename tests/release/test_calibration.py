@@ -348,7 +348,7 @@ def test_predictions_and_the_guarantee_stay_what_they_are(held):
     assert bare.guarantee.epsilon == pytest.approx(7.6, rel=1e-5)
 
 
-@pytest.mark.parametrize("approximation", ["fitc", "sor"])
+@pytest.mark.parametrize("approximation", ["fitc", pytest.param("sor", marks=pytest.mark.slow)])
 def test_rows_in_passes_are_predicted_as_new_outputs_are(approximation):
     """What was counted is where `predict` says that outputs lie."""
     X, y = table(1200, np.random.default_rng(3))

@@ -83,6 +83,7 @@ def fitted(X, y, *, seed, **options):
     return model.fit(X, y).release_
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_they_say_of_tables_whose_noise_is_as_the_prior_has_it():
     """Those of the normal law, with the noise as declared, hold too little at 95 %."""
     held, normally = [], []

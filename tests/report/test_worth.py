@@ -66,6 +66,7 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
     assert found.error < found.without
 
 
+@pytest.mark.slow
 def test_typical_errors_of_several_outputs_are_those_of_new_people():
     """Where all have one spread, in widths of their bounds, as the model says."""
     claimed, measured = [], []
@@ -265,7 +266,7 @@ def test_with_long_tails_the_error_for_one_person_has_the_farthest_or_is_said_no
     assert claimed.far > (1.5 if claimed.counts_clipped else 5) * claimed.new_error
 
 
-@pytest.mark.parametrize("share", [0.02, 0.1])
+@pytest.mark.parametrize("share", [0.02, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_where_most_values_are_equal_the_error_of_one_value_counts_the_others(share):
     """And it is said what that goes by."""
     told, within = [], 0
@@ -326,6 +327,7 @@ def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
     assert larger >= 4
 
 
+@pytest.mark.slow
 def test_the_error_of_a_rough_curve_is_larger_than_told_up_to_that_for_one_person():
     """What `docs/sharp-edges.md` says of Friedman's function."""
     off, off_of_people, held = [], [], []

@@ -161,8 +161,15 @@ def test_a_plan_is_of_all_rows_of_the_first_period_however_they_come(tmp_path):
     assert again.plan().errors.rows == 600
 
 
-@pytest.mark.parametrize("people", ["disjoint", "overlapping"])
-@pytest.mark.parametrize("persons", [False, True])
+@pytest.mark.parametrize(
+    ("people", "persons"),
+    [
+        ("disjoint", False),
+        ("disjoint", True),
+        ("overlapping", False),
+        pytest.param("overlapping", True, marks=pytest.mark.slow),
+    ],
+)
 def test_a_plan_of_many_rows_is_near_that_which_holds_them(persons, people, tmp_path):
     """Oracle: the forecast that makes each question of all rows, and the released sds."""
     who = [f"p{row // 3}" for row in range(600)]

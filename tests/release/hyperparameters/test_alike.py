@@ -171,7 +171,7 @@ def test_others_than_the_ends_tell_nothing():
     assert counted(np.zeros(500)).bounds == OutputBounds(0.0, 1.0)
 
 
-@pytest.mark.parametrize("read", ["held", "in passes"])
+@pytest.mark.parametrize("read", ["held", pytest.param("in passes", marks=pytest.mark.slow)])
 def test_errors_of_rare_ones_are_told(read):
     """By distances of all they were a third of what they are."""
     ratios = []

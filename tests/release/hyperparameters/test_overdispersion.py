@@ -126,6 +126,7 @@ def test_what_is_not_known_of_it_is_in_errors_and_limits():
     assert np.mean(held) > 0.8
 
 
+@pytest.mark.slow
 def test_limits_hold_rates_that_are_drawn_from_the_prior():
     """With an overdispersion that is, too; as the page says."""
     settings = {"bounds": (0, 50), "mean": np.e, "likelihood": "counts"}
