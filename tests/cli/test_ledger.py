@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -407,6 +409,24 @@ def test_a_person_is_erased(monkeypatch):
     assert "the ledger has no person called Ada" in invoke("ledger", "erase", "Ada").output
     assert "give --unused-since" in invoke("ledger", "erase").output
     assert "all as they were written" in run("verify")
+
+
+@pytest.mark.usefixtures("folder")
+def test_tables_are_made_anew_from_the_entries():
+    assert release("--account", "people").exit_code == 0
+    assert "nothing to rebuild" in invoke("ledger", "rebuild", "--reason", "a test").output
+    with contextlib.closing(sqlite3.connect("people.db")) as database, database:
+        database.execute("UPDATE accounts SET spending = 0")
+    assert "accounts: people is not what the entries make it" in invoke("ledger", "verify").output
+    assert "give a reason" in invoke("ledger", "rebuild").output
+    assert "Rows that were not what the entries make them: 1." in run(
+        "rebuild", "--reason", "sums of April"
+    )
+    told = run("verify")
+    assert "all as they were written" in told
+    assert "the tables were made anew from the entries; rows that were not" in " ".join(
+        told.split()
+    )
 
 
 @pytest.mark.usefixtures("folder")

@@ -12,11 +12,19 @@ import sqlalchemy as sa
 from spenders import charge, gaussian
 
 from cloakgp import DPGPRegressor
-from cloakgp.ledger import DamagedLedgerError, Ledger, LedgerError, chain, projection
+from cloakgp.ledger import (
+    DamagedLedgerError,
+    Ledger,
+    LedgerError,
+    LimitError,
+    chain,
+    projection,
+)
 from cloakgp.ledger import schema as tables
 from cloakgp.ledger.chain import GENESIS, Anchor, Entry, endorse
 from cloakgp.ledger.database import TableStore
 from cloakgp.ledger.keys import Key
+from cloakgp.privacy.filters import Amount
 
 
 @pytest.fixture
@@ -69,6 +77,62 @@ def test_edits_and_gaps_are_found(name, written):
     found = written.verify()
     assert not found.sound
     assert all("\n" not in finding for finding in found.findings)
+
+
+# Rows that follow from the entries, and were edited.
+EDITED_ROWS = ("a sum", "a limit", "a state", "a charge", "an account")
+
+
+def rows_of(ledger):
+    with ledger.database.reading() as connection:
+        return {name: TableStore(connection).all(name) for name in projection.KEYED_BY}
+
+
+@pytest.mark.parametrize("name", EDITED_ROWS)
+def test_edited_rows_are_made_anew_from_the_entries(name, written):
+    before = rows_of(written)
+    edit(written, EDITS[name]())
+    differing = len(written.verify().findings)
+    assert rows_of(written) != before
+    assert written.rebuild(reason="a test") == differing
+    assert rows_of(written) == before
+    found = written.verify()
+    assert found.sound
+    (note,) = found.notes
+    assert note == (
+        f"before entry {found.entries} the tables were made anew from the entries; rows that were "
+        f"not what these make them: {differing}"
+    )
+    with pytest.raises(LedgerError, match="nothing to rebuild"):
+        written.rebuild(reason="again")
+    # And it goes on.
+    charge(written.account("people"), gaussian(0.01))
+    assert written.verify().sound
+
+
+@pytest.mark.parametrize("name", sorted(EDITS.keys() - EDITED_ROWS))
+def test_no_table_is_made_anew_from_entries_that_are_not_sound(name, written):
+    edit(written, EDITS[name]())
+    edit(written, EDITS["a sum"]())
+    before = rows_of(written)
+    with pytest.raises(DamagedLedgerError):
+        written.rebuild(reason="a test")
+    assert rows_of(written) == before
+
+
+def test_sums_that_were_too_small_leave_no_room_once_they_are_made_anew(ledger):
+    """As of an earlier version, whose threads could add up with too few digits."""
+    account = ledger.open_account("few", epsilon=1.0, delta=1e-6)
+    charge(account, gaussian(0.2))
+    small = projection.amount_text(Amount.of(gaussian(0.01)))
+    edit(ledger, tables.accounts.update().values(spent=small))
+    charge(account, gaussian(0.2))
+    assert not ledger.verify().sound
+    ledger.rebuild(reason="a test")
+    assert ledger.verify().sound
+    assert account.standing.beyond
+    with pytest.raises(LimitError):
+        charge(account, gaussian(0.01))
 
 
 def test_a_release_that_is_not_what_was_published_is_found(ledger, account):

@@ -51,6 +51,7 @@ def test_what_is_no_text_is_refused_before_it_is_written(ledger, untouched, wron
         lambda: ledger.void(1, reason=wrong),
         lambda: ledger.erase(["Ada"], reason=wrong),
         lambda: ledger.rotate_keys(reason=wrong),
+        lambda: ledger.rebuild(reason=wrong),
         lambda: ledger.recover(reason=wrong),
         lambda: ledger.reconcile(reason=wrong),
     ):

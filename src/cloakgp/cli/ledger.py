@@ -294,6 +294,18 @@ def recover(
     say('  cloakgp ledger recover --reconciled "..."')
 
 
+@ledger.command("rebuild")
+@fails_plainly
+def rebuild(reason: Reason = "", url: At = "") -> None:
+    """Make the tables anew from the entries, which alone say what was spent.
+
+    Where `cloakgp ledger verify` says that accounts or charges are not what the entries make them.
+    """
+    changed = _opened(url).rebuild(reason=reason)
+    say(f"Rebuilt. Rows that were not what the entries make them: {changed}.", style="green")
+    explain("An account may have spent more by its entries than it seemed: cloakgp ledger show.")
+
+
 @ledger.command("rotate-key")
 @fails_plainly
 def rotate_key(reason: Reason = "", url: At = "") -> None:

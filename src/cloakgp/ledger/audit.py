@@ -17,7 +17,7 @@ from typing import Any
 
 from cloakgp.ledger import projection, schema
 from cloakgp.ledger.chain import GENESIS, Anchor, Entry, is_endorsed, linked
-from cloakgp.ledger.database import TableStore, is_recovering
+from cloakgp.ledger.database import TableStore, Writing, is_recovering
 from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import KeyFile
 from cloakgp.ledger.marks import mark_of
@@ -52,7 +52,8 @@ class Audit:
     notes : tuple of str
         Facts for auditors that are no errors: a column of two accounts, or of other people than a
         charge says, answers that two count, a release that counts less by the word of whoever
-        imported it, a clock that went back, an older copy that was put back.
+        imported it, a clock that went back, an older copy that was put back, tables that were
+        made anew.
     """
 
     entries: int
@@ -94,6 +95,58 @@ def audit(connection: Connection, *, noted: Noted, keys: KeyFile) -> Audit:
         read later, if it is written meanwhile.
     keys : KeyFile
     """
+    followed, findings = _follow_all(connection, keys=keys)
+    rows = TableStore(connection)
+    findings += _differences(followed.rows, rows)
+    findings += _kept(connection, followed)
+    findings += _named(connection, followed)
+    notes = [*followed.notes, *_noted(connection, followed, findings)]
+    if is_recovering(rows):
+        notes.append("an older copy was put back, and its missing charges are not reconciled")
+    findings += _anchored(noted, followed.digests)
+    return Audit(
+        entries=len(followed.digests),
+        digest=followed.digest,
+        findings=_first(findings),
+        notes=_first(notes),
+    )
+
+
+def rebuild(writing: Writing, *, noted: Noted, keys: KeyFile, reason: str) -> int:
+    """Make the tables anew from the entries, and return how many of their rows were others.
+
+    Entries alone say what was spent. Rows differ from them where the database was edited, or where
+    another version of this package made them; and each charge goes by the rows.
+
+    Parameters
+    ----------
+    writing : Writing
+    noted, keys
+        As for `audit`.
+    reason : str
+        Stands in the entry.
+
+    Raises
+    ------
+    DamagedLedgerError
+        If the entries are not sound themselves, or do not reach the anchor.
+    LedgerError
+        If all rows are what the entries make them.
+    """
+    followed, findings = _follow_all(writing.connection, keys=keys)
+    findings += _anchored(noted, followed.digests)
+    if findings:
+        raise DamagedLedgerError(f"tables are made anew of sound entries alone: {findings[0]}")
+    others = len(list(_differences(followed.rows, writing.rows)))
+    if not others:
+        raise LedgerError("all tables are what the entries make them: there is nothing to rebuild")
+    writing.rows.replace(followed.rows.tables)
+    writing.append(projection.REBUILT, reason=reason, rows=others)
+    return others
+
+
+def _follow_all(connection: Connection, *, keys: KeyFile) -> tuple[_Followed, list[str]]:
+    """Return what follows from all entries, and the findings about these and their end."""
     head = connection.execute(schema.head.select()).mappings().one()
     followed = _Followed(keys=keys)
     findings: list[str] = []
@@ -105,20 +158,7 @@ def audit(connection: Connection, *, noted: Noted, keys: KeyFile) -> Audit:
         findings.append(f"the ledger ends at entry {number}, and should at {head['number']}")
     if followed.key_check != head["key_check"]:
         findings.append("the ledger's key is not the one that its entries name")
-    rows = TableStore(connection)
-    findings += _differences(followed.rows, rows)
-    findings += _kept(connection, followed)
-    findings += _named(connection, followed)
-    notes = [*followed.notes, *_noted(connection, followed, findings)]
-    if is_recovering(rows):
-        notes.append("an older copy was put back, and its missing charges are not reconciled")
-    findings += _anchored(noted, followed.digests)
-    return Audit(
-        entries=len(followed.digests),
-        digest=digest,
-        findings=_first(findings),
-        notes=_first(notes),
-    )
+    return followed, findings
 
 
 def _first(told: list[str]) -> tuple[str, ...]:
@@ -196,6 +236,11 @@ class _Followed:
             self.notes.append(
                 f"entry {number} of the account {content['account']!r} counts less than the sum of "
                 "a release's parts: whoever imported it says that nobody is in all of its tables"
+            )
+        if kind == projection.REBUILT:
+            self.notes.append(
+                f"before entry {number} the tables were made anew from the entries; rows that were "
+                f"not what these make them: {content['rows']}"
             )
         if kind == projection.ERASED:
             self.erased |= set(content["persons"])

@@ -39,6 +39,7 @@ WHILE_RECOVERING = frozenset(
         projection.RECOVERED,
         projection.ROTATED,
         projection.ERASED,
+        projection.REBUILT,
     }
 )
 VERSION_TABLE = "schema_version"
@@ -170,6 +171,22 @@ class TableStore:
         )
         if not changed.rowcount:
             self._connection.execute(found.insert().values(**row))
+
+    def replace(self, tables: Mapping[str, Mapping[object, projection.Row]]) -> None:
+        """Write all rows anew.
+
+        Parameters
+        ----------
+        tables : mapping
+            Name of a table → key → row, for every table of `projection.KEYED_BY`.
+        """
+        found = [schema.metadata.tables[name] for name in projection.KEYED_BY]
+        # Later ones refer to earlier ones.
+        for table in reversed(found):
+            self._connection.execute(table.delete())
+        for table in found:
+            if rows := list(tables[table.name].values()):
+                self._connection.execute(table.insert(), rows)
 
     def all(self, table: str, **where: object) -> list[projection.Row]:
         """Return the rows that have these values, in order."""

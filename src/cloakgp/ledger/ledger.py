@@ -338,6 +338,28 @@ class Ledger:
         with self.database.reading() as connection:
             return audit.audit(connection, noted=noted, keys=self.database.keys)
 
+    def rebuild(self, *, reason: str) -> int:
+        """Make the tables of the ledger anew from its entries, and return how many rows changed.
+
+        Entries alone say what was spent; `verify` finds rows that are not what they make them.
+
+        Parameters
+        ----------
+        reason : str
+            Stands in the entry.
+
+        Raises
+        ------
+        LedgerError
+            If all rows are what the entries make them.
+        DamagedLedgerError
+            If the entries are not sound themselves, or do not reach the anchor.
+        """
+        _check_reason(reason)
+        noted = audit.note_of(self.database.anchor)
+        with self.database.writing() as writing:
+            return audit.rebuild(writing, noted=noted, keys=self.database.keys, reason=reason)
+
     def check(self) -> None:
         """Check that the ledger can count; much faster than `verify`.
 

@@ -32,8 +32,9 @@ OPEN, COMMITTED, FAILED, REFUNDED, VOIDED, IMPORTED = (
     "voided",
     "imported",
 )
-# States of an older copy; and entries about keys and names, which change no row here.
-RECOVERING, RECOVERED, ROTATED, ERASED = "recovering", "recovered", "rotated", "erased"
+# States of an older copy; and entries about keys, names and tables, which change no row here.
+RECOVERING, RECOVERED = "recovering", "recovered"
+ROTATED, ERASED, REBUILT = "rotated", "erased", "rebuilt"
 # Answers that follow from those of a charge, by their digests.
 NOTED = "noted"
 # Cohorts: of an account the rows of people who are in one alone, beside charges about everybody; of
@@ -263,7 +264,7 @@ def project(content: Mapping[str, Any], rows: RowStore) -> None:
         _open(content, rows)
     elif kind in {"drawing", COMMITTED, FAILED, REFUNDED, VOIDED, NOTED, "published"}:
         _follow(content, rows)
-    elif kind not in {"ledger", ROTATED, ERASED}:
+    elif kind not in {"ledger", ROTATED, ERASED, REBUILT}:
         raise ValueError(f"unknown kind of entry {kind!r}")
 
 

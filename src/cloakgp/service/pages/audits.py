@@ -31,6 +31,7 @@ SENTENCES = {
     "noted": "Answers that follow from those of charge {charge} were noted.",
     "recovering": "An older copy of the ledger was put back.",
     "recovered": "All charges missing in the older copy are counted.",
+    "rebuilt": "Tables were made anew from the entries.",
     "rotated": "Another key signs from now on.",
     "erased": "Names of persons were erased.",
 }
