@@ -41,6 +41,7 @@ from cloakgp.utils.arrays import Array
 _PRECISIONS = {0.5: (0.2, 300.0, 8), 1.5: (0.5, 16.0, 4), 2.5: (0.5, 8.0, 4)}
 # Distances at which they are fitted, in lengthscales.
 _FITTED = np.linspace(0.0, 10.0, 401)
+EVERY = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +66,25 @@ class CellKernel(ABC):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
     cells : InputCells
+    rows, columns : slice
+        Between which of them.
     """
 
-    def __init__(self, kernel: Kernel, cells: InputCells) -> None:
+    def __init__(self, kernel: Kernel, cells: InputCells, rows: slice, columns: slice) -> None:
         self.kernel = kernel
         self.cells = cells
+        self.rows = rows
+        self.columns = columns
 
     @property
     @abstractmethod
     def matrix(self) -> Array:
-        """About E k(x, x') of rows of two cells, or of two rows of one, shape (n, n)."""
+        """About E k(x, x') of rows of two cells, or of two rows of one, shape (n, m)."""
 
     @property
     @abstractmethod
     def variances(self) -> Array:
-        """E k(x, x) of rows of each cell, shape (n,)."""
+        """E k(x, x) of rows of each of the first cells, shape (n,)."""
 
     @abstractmethod
     def pull_back(self, weights: Array) -> Array:
@@ -87,7 +92,7 @@ class CellKernel(ABC):
 
         Parameters
         ----------
-        weights : array of shape (n, n)
+        weights : array of shape (n, m)
             b.
         """
 
@@ -106,7 +111,9 @@ class CellKernel(ABC):
         return weights * self.matrix
 
 
-def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
+def between_cells(
+    kernel: Kernel, cells: InputCells, *, rows: slice = EVERY, columns: slice = EVERY
+) -> CellKernel:
     """Return a kernel between cells.
 
     Parameters
@@ -114,6 +121,8 @@ def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
     kernel : sklearn.gaussian_process.kernels.Kernel
         One that `cloakgp.models.kernels.adjoint.has_adjoint`.
     cells : InputCells
+    rows, columns : slice
+        Between which of them; all of them if not given.
 
     Examples
     --------
@@ -125,23 +134,32 @@ def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
     >>> between_cells(LinearKernel([0.0], [1.0]), one).variances
     array([2.])
     """
+    kind: type[CellKernel]
     if isinstance(kernel, Sum):
-        return _Sum(kernel, cells)
-    if isinstance(kernel, Product):
-        return _Product(kernel, cells)
-    if isinstance(kernel, FactoredKernel):
-        return _Factored(kernel, cells)
-    if isinstance(kernel, ConstantKernel):
-        return _Constant(kernel, cells)
-    if isinstance(kernel, LinearKernel):
-        return _Linear(kernel, cells)
-    return _Stationary(kernel, cells) if cells.variances.any() else _AtMeans(kernel, cells)
+        kind = _Sum
+    elif isinstance(kernel, Product):
+        kind = _Product
+    elif isinstance(kernel, FactoredKernel):
+        kind = _Factored
+    elif isinstance(kernel, ConstantKernel):
+        kind = _Constant
+    elif isinstance(kernel, LinearKernel):
+        kind = _Linear
+    else:
+        kind = _Stationary if cells.variances.any() else _AtMeans
+    return kind(kernel, cells, rows, columns)
 
 
 class _OfTwo(CellKernel):
-    def __init__(self, kernel: Sum | Product, cells: InputCells) -> None:
-        super().__init__(kernel, cells)
-        self.parts = between_cells(kernel.k1, cells), between_cells(kernel.k2, cells)
+    def __init__(
+        self, kernel: Sum | Product, cells: InputCells, rows: slice, columns: slice
+    ) -> None:
+        super().__init__(kernel, cells, rows, columns)
+        first, second = (
+            between_cells(part, cells, rows=rows, columns=columns)
+            for part in (kernel.k1, kernel.k2)
+        )
+        self.parts = first, second
 
 
 class _Sum(_OfTwo):
@@ -191,16 +209,20 @@ class _Product(_OfTwo):
 class _Factored(CellKernel):
     """Rows of a cell share the column that the factor goes by."""
 
-    def __init__(self, kernel: FactoredKernel, cells: InputCells) -> None:
-        super().__init__(kernel, cells)
-        means, self.column = kernel.split(cells.means)
+    def __init__(
+        self, kernel: FactoredKernel, cells: InputCells, rows: slice, columns: slice
+    ) -> None:
+        super().__init__(kernel, cells, rows, columns)
+        means, column = kernel.split(cells.means)
         variances, _ = kernel.split(cells.variances)
-        self.rest = between_cells(kernel.kernel, InputCells(means=means, variances=variances))
+        self.column, self.across = column[rows], column[columns]
+        rest = InputCells(means=means, variances=variances)
+        self.rest = between_cells(kernel.kernel, rest, rows=rows, columns=columns)
 
     @cached_property
     def factor(self) -> Array:
-        """Shape (n, n)."""
-        return np.asarray(self.kernel.factor(self.column, self.column))
+        """Shape (n, m)."""
+        return np.asarray(self.kernel.factor(self.column, self.across))
 
     @cached_property
     def matrix(self) -> Array:
@@ -220,12 +242,18 @@ class _Factored(CellKernel):
 class _Single(CellKernel):
     """A kernel without parts: its variance moves with hyperparameters as at the means."""
 
+    @property
+    def means(self) -> tuple[Array, Array]:
+        """Means of the inputs of both."""
+        # A copy, as kernels tell the same inputs by the same array.
+        return self.cells.means[self.rows], self.cells.means[self.columns].copy()
+
     @cached_property
     def variances(self) -> Array:
-        return np.asarray(self.kernel.diag(self.cells.means), dtype=np.float64)
+        return np.asarray(self.kernel.diag(self.means[0]), dtype=np.float64)
 
     def pull_back_variances(self, weights: Array) -> Array:
-        return pull_back_diagonal(self.kernel, self.cells.means, weights)
+        return pull_back_diagonal(self.kernel, self.means[0], weights)
 
 
 class _AtMeans(_Single):
@@ -233,10 +261,10 @@ class _AtMeans(_Single):
 
     @cached_property
     def matrix(self) -> Array:
-        return np.asarray(self.kernel(self.cells.means))
+        return np.asarray(self.kernel(*self.means))
 
     def pull_back(self, weights: Array) -> Array:
-        return pull_back(self.kernel, self.cells.means, self.cells.means.copy(), weights)
+        return pull_back(self.kernel, *self.means, weights)
 
 
 class _Constant(_AtMeans):
@@ -248,13 +276,9 @@ class _Linear(_AtMeans):
     """Covariances are those of the means; variances are more."""
 
     @cached_property
-    def matrix(self) -> Array:
-        return np.asarray(self.kernel(self.cells.means, self.cells.means.copy()))
-
-    @cached_property
     def variances(self) -> Array:
-        spread = self.cells.variances / np.square(np.atleast_1d(self.kernel.scale))
-        found: Array = self.kernel.diag(self.cells.means) + spread.mean(axis=1)
+        spread = self.cells.variances[self.rows] / np.square(np.atleast_1d(self.kernel.scale))
+        found: Array = self.kernel.diag(self.means[0]) + spread.mean(axis=1)
         return found
 
 
@@ -264,12 +288,13 @@ class _Stationary(_Single):
     @cached_property
     def gaussians(self) -> list[_Gaussian]:
         """Those of which it consists."""
-        return list(_gaussians(self.kernel, self.cells))
+        return list(_gaussians(self.kernel, self.cells, self.rows, self.columns))
 
     @cached_property
     def matrix(self) -> Array:
-        found = np.zeros((len(self.cells.means),) * 2)
-        for part in self.gaussians:
+        first, *others = self.gaussians
+        found = first.matrix.copy()
+        for part in others:
             found += part.matrix
         return found
 
@@ -331,42 +356,50 @@ class _Gaussian:
     ----------
     weight : float
         Its variance.
-    means : array of shape (n, D)
+    means, others : arrays of shape (n, D) and (m, D)
         Of the inputs, from their middle, over the widths that the kernel has between cells.
     kept : array of shape (D,)
         ℓ²/(ℓ² + t v): how these widths move with the lengthscales.
-    spread : array of shape (n, D)
+    spread, across : arrays of shape (n, D) and (m, D)
         2 t v_c/ℓ².
     """
 
     weight: float
     means: Array
+    others: Array
     kept: Array
     spread: Array
+    across: Array
 
     @cached_property
     def matrix(self) -> Array:
-        """Shape (n, n)."""
+        """Shape (n, m)."""
         # The logarithm, in products: far cheaper than distances, and in few steps over the matrix.
-        own = 0.5 * (np.log(self.weight) - np.square(self.means).sum(axis=1))
-        own -= 0.25 * np.log1p(self.spread).sum(axis=1)
-        found: Array = self.means @ self.means.T
-        found += own
+        own, other = (
+            0.5 * (np.log(self.weight) - np.square(means).sum(axis=1))
+            - 0.25 * np.log1p(spread).sum(axis=1)
+            for means, spread in ((self.means, self.spread), (self.others, self.across))
+        )
+        found: Array = self.means @ self.others.T
+        found += other
         found += own[:, None]
         return np.exp(found, out=found)
 
     def pull_back(self, weights: Array) -> Array:
         """Return Σ_cd b_cd ∂k_cd/∂log ℓ_i, shape (D,)."""
         scaled = weights * self.matrix
-        each = scaled.sum(axis=0) + scaled.sum(axis=1)
-        found: Array = each @ np.square(self.means)
-        found -= 2.0 * np.einsum("ni,ni->i", self.means, scaled @ self.means)
+        each, other = scaled.sum(axis=1), scaled.sum(axis=0)
+        found: Array = each @ np.square(self.means) + other @ np.square(self.others)
+        found -= 2.0 * np.einsum("ni,ni->i", self.means, scaled @ self.others)
         found *= self.kept
         found += 0.5 * each @ (self.spread / (1.0 + self.spread))
+        found += 0.5 * other @ (self.across / (1.0 + self.across))
         return found
 
 
-def _gaussians(kernel: Kernel, cells: InputCells) -> Iterator[_Gaussian]:
+def _gaussians(
+    kernel: Kernel, cells: InputCells, rows: slice, columns: slice
+) -> Iterator[_Gaussian]:
     """Return the Gaussian kernels of which one without parts consists."""
     blocks, scales = blocks_of(kernel, inputs=cells.means.shape[1])
     squares = np.square(scales[blocks])
@@ -375,9 +408,12 @@ def _gaussians(kernel: Kernel, cells: InputCells) -> Iterator[_Gaussian]:
     varying = 2.0 * cells.variances.mean(axis=0)
     for precision, weight in gaussian_mixture(_smoothness(kernel)):
         widths = squares / precision + varying
+        scaled, spread = means / np.sqrt(widths), 2.0 * precision * cells.variances / squares
         yield _Gaussian(
             weight=weight,
-            means=means / np.sqrt(widths),
+            means=scaled[rows],
+            others=scaled[columns],
             kept=squares / precision / widths,
-            spread=2.0 * precision * cells.variances / squares,
+            spread=spread[rows],
+            across=spread[columns],
         )

@@ -22,11 +22,13 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
 from cloakgp.models.kernels.cells import CellKernel, InputCells, between_cells
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise, latent_covariance
-from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.covariance import LearningQuestions, StagesOfCells
 from cloakgp.utils.arrays import Array
 
 # At how many points a kernel is tried.
 TRIED = 2
+# Of cells, between which and others a kernel is had at a time.
+BLOCK_CELLS = 128
 
 PullBack = Callable[[Array], Array]
 """From the derivative of a number in the covariance of answers to its gradient in θ."""
@@ -137,7 +139,7 @@ def latent_covariance_of(
         return _sparse_covariance_of(prior, answers)
     if answers.variances is not None:
         cells = InputCells(means=answers.points, variances=answers.variances)
-        return _covariance_of_cells(between_cells(prior.kernel, cells), answers)
+        return _covariance_of_cells(prior.kernel, cells, answers)
     questions, at = answers.questions, KernelAtPoints.of(prior.kernel, answers.points)
 
     def back(by_covariance: Array) -> Array:
@@ -148,20 +150,47 @@ def latent_covariance_of(
     return (covariance + answers.row_products(at.white) if at.white.any() else covariance), back
 
 
-def _covariance_of_cells(kernel: CellKernel, answers: LearningQuestions) -> tuple[Array, PullBack]:
-    """Count what rows of cells have in common, and what each of them has of its own."""
-    questions = answers.questions
-    own = kernel.variances - np.diag(kernel.matrix)
+def _covariance_of_cells(
+    kernel: Kernel, cells: InputCells, answers: LearningQuestions
+) -> tuple[Array, PullBack]:
+    """Count what rows of cells have in common, and what each of them has of its own.
+
+    The kernel is symmetric: what is had is between blocks of cells and those up to them. Such a
+    block stays in the processor's cache.
+    """
+    [table], questions, count = answers.tables, answers.questions, len(cells.means)
+    assert isinstance(table, StagesOfCells)
+    alone = between_cells(kernel, cells)
+    own = alone.variances.copy()
+    asked = np.empty_like(questions)
+    blocks: list[tuple[slice, slice, slice, CellKernel]] = []
+    for start in range(0, count, BLOCK_CELLS):
+        stop = min(start + BLOCK_CELLS, count)
+        here, before, both = slice(start, stop), slice(0, start), slice(0, stop)
+        one = between_cells(kernel, cells, rows=here, columns=both)
+        # The transpose is added: of what is there from both sides, half.
+        asked[:, here] = questions[:, here] @ (0.5 * one.matrix[:, here])
+        asked[:, here] += questions[:, before] @ one.matrix[:, before].T
+        own[here] -= np.diagonal(one.matrix, offset=start)
+        blocks.append((here, before, both, one))
+    asked += questions * (0.5 * own / table.counts)
+    covariance = asked @ questions.T
+    covariance = covariance + covariance.T + table.beyond_products(own)
 
     def back(by_covariance: Array) -> Array:
-        by_matrix, by_own = (
-            questions.T @ by_covariance @ questions,
-            answers.row_forms(by_covariance),
-        )
-        by_matrix[np.diag_indices(len(by_matrix))] -= by_own
-        return kernel.pull_back(by_matrix) + kernel.pull_back_variances(by_own)
+        turned = by_covariance @ questions
+        by_own = np.einsum("kn,kn->n", questions, turned) / table.counts
+        by_own += table.beyond_forms(by_covariance)
+        gradient = alone.pull_back_variances(by_own)
+        for here, before, both, one in blocks:
+            by_matrix = questions[:, here].T @ turned[:, both]
+            by_matrix[:, before] *= 2.0
+            within = by_matrix[:, here]
+            within[np.diag_indices(len(within))] -= by_own[here]
+            gradient = gradient + one.pull_back(by_matrix)
+        return gradient
 
-    return questions @ kernel.matrix @ questions.T + answers.row_products(own), back
+    return covariance, back
 
 
 def _sparse_covariance_of(prior: SparsePrior, answers: LearningQuestions) -> tuple[Array, PullBack]:
