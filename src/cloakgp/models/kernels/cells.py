@@ -28,12 +28,21 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Product, Sum
 
-from cloakgp.models.kernels.adjoint import blocks_of, pull_back, pull_back_diagonal
-from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.adjoint import (
+    blocks_of,
+    by_lengthscale,
+    pull_back,
+    pull_back_diagonal,
+    smoothness_of,
+    sums_by_input,
+    values_and_factors,
+)
 from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.models.kernels.linear import LinearKernel
+from cloakgp.models.kernels.rebuilding import count_free
 from cloakgp.utils.arrays import Array
 
 # Precisions t of the Gaussian kernels that stand for them, least, most and how many: the first is
@@ -126,6 +135,7 @@ def between_cells(
 
     Examples
     --------
+    >>> from sklearn.gaussian_process.kernels import RBF
     >>> apart = InputCells(means=np.array([[0.0], [2.0]]), variances=np.full((2, 1), 1.5))
     >>> between_cells(RBF(), apart).matrix
     array([[0.5       , 0.30326533],
@@ -146,7 +156,7 @@ def between_cells(
     elif isinstance(kernel, LinearKernel):
         kind = _Linear
     else:
-        kind = _Stationary if cells.variances.any() else _AtMeans
+        kind = _Stationary if cells.variances.any() else _StationaryAtMeans
     return kind(kernel, cells, rows, columns)
 
 
@@ -282,6 +292,30 @@ class _Linear(_AtMeans):
         return found
 
 
+class _StationaryAtMeans(_AtMeans):
+    @cached_property
+    def scaled(self) -> tuple[Array, Array]:
+        """Means of the inputs of both, in lengthscales."""
+        blocks, scales = blocks_of(self.kernel, inputs=self.cells.means.shape[1])
+        scaled = self.cells.means / scales[blocks]
+        return scaled[self.rows], scaled[self.columns]
+
+    @cached_property
+    def values_and_factors(self) -> tuple[Array, Array]:
+        """The matrix, and by what slopes are more."""
+        return values_and_factors(smoothness_of(self.kernel), cdist(*self.scaled))
+
+    @property
+    def matrix(self) -> Array:
+        return self.values_and_factors[0]
+
+    def pull_back(self, weights: Array) -> Array:
+        if not count_free(self.kernel):
+            return np.zeros(0)
+        scaled = weights * self.values_and_factors[1]
+        return by_lengthscale(self.kernel, sums_by_input(scaled, *self.scaled))
+
+
 class _Stationary(_Single):
     """A sum of Gaussian kernels."""
 
@@ -299,19 +333,12 @@ class _Stationary(_Single):
         return found
 
     def pull_back(self, weights: Array) -> Array:
-        if not self.kernel.n_dims:
+        if not count_free(self.kernel):
             return np.zeros(0)
-        blocks, scales = blocks_of(self.kernel, inputs=self.cells.means.shape[1])
-        by_input = np.zeros(len(blocks))
+        by_input = np.zeros(self.cells.means.shape[1])
         for part in self.gaussians:
             by_input += part.pull_back(weights)
-        if self.kernel.n_dims == 1:
-            return np.array([by_input.sum()])
-        return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)
-
-
-def _smoothness(kernel: Kernel) -> float:
-    return {RBF: np.inf, BlockMatern: 1.5}.get(type(kernel)) or float(kernel.nu)
+        return by_lengthscale(self.kernel, by_input)
 
 
 @lru_cache
@@ -406,7 +433,7 @@ def _gaussians(
     # Differences are the same from anywhere; from here, squares are not much larger.
     means = cells.means - cells.means.mean(axis=0)
     varying = 2.0 * cells.variances.mean(axis=0)
-    for precision, weight in gaussian_mixture(_smoothness(kernel)):
+    for precision, weight in gaussian_mixture(smoothness_of(kernel)):
         widths = squares / precision + varying
         scaled, spread = means / np.sqrt(widths), 2.0 * precision * cells.variances / squares
         yield _Gaussian(
