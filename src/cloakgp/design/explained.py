@@ -6,6 +6,7 @@ this grows along 2 R E Eᵀ, E = (F − K_y RᵀW)/s. See `cloakgp.design.bayes`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -65,11 +66,35 @@ def main_directions(
     >>> directions.shape, round(lost, 12)
     ((2, 1), 1e-10)
     """
+    [found] = several_main_directions(
+        crossed, covariance, prior_variance=prior_variance, negligible=(negligible,)
+    )
+    return found
+
+
+def several_main_directions(
+    crossed: Array,
+    covariance: CovarianceProduct,
+    *,
+    prior_variance: float,
+    negligible: Sequence[float],
+) -> list[tuple[Array, float]]:
+    """Return the main directions for several shares that are negligible, rotated once.
+
+    Parameters
+    ----------
+    crossed, covariance, prior_variance
+        As for `main_directions`.
+    negligible : sequence of float
+    """
     squares, rotation = linalg.eigh(crossed.T @ crossed)
     explainable = np.cumsum(np.maximum(squares, 0.0)) / covariance.least_noise
-    kept = explainable > negligible * prior_variance
-    lost = float(explainable[~kept].max()) if not kept.all() else 0.0
-    return crossed @ rotation[:, kept], lost
+    found = []
+    for share in negligible:
+        kept = explainable > share * prior_variance
+        lost = float(explainable[~kept].max()) if not kept.all() else 0.0
+        found.append((crossed @ rotation[:, kept], lost))
+    return found
 
 
 def evaluate(

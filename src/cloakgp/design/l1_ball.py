@@ -35,7 +35,8 @@ import numpy as np
 from scipy import linalg, optimize
 
 from cloakgp.design.bayes import BayesDesign, sharpest_strategy
-from cloakgp.design.explained import CovarianceProduct, evaluate, main_directions
+from cloakgp.design.explained import NEGLIGIBLE as LEFT_OUT
+from cloakgp.design.explained import CovarianceProduct, evaluate, several_main_directions
 from cloakgp.design.groups import Groups
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate
@@ -164,17 +165,20 @@ def climb_in_l1(
         return gaussian
     # Sparse models know rows by no more numbers than there are query points.
     with suitable_threads(float(crossed.size) * len(gaussian.strategy)):
+        (climbed, _), (every, _) = several_main_directions(
+            crossed,
+            covariance,
+            prior_variance=prior_variance,
+            negligible=(NEGLIGIBLE, LEFT_OUT),
+        )
         problem = _Problem(
             covariance=covariance,
-            directions=main_directions(
-                crossed, covariance, prior_variance=prior_variance, negligible=NEGLIGIBLE
-            )[0],
+            directions=climbed,
             noise_sd=noise_sd,
             prior_variance=prior_variance,
             scale=gaussian.unexplained,
             groups=groups,
         )
-        every = main_directions(crossed, covariance, prior_variance=prior_variance)[0]
         point = replace(problem, directions=every).sparser(problem.solve(gaussian.strategy))
     unexplained = positive(prior_variance - point.explained)
     least = gaussian.unexplained * (1.0 - gaussian.certificate.gap)

@@ -123,12 +123,13 @@ def clipped_bound(
     >>> clipped_bound(one / 2, covered=one, gram=one, noise_ratio=1.0, cost=2.0).__round__(6)
     2.0
     """
-    values, vectors = linalg.eigh(squares)
-    scales = np.sqrt(np.maximum(values, 0.0))
+    # The others are not clipped. There are few of these.
+    values, vectors = linalg.eigh(squares, subset_by_value=(1.0, np.inf))
+    scales = np.sqrt(values)
     along = np.einsum("pi,pi->i", vectors, covered @ vectors)
     lengths = np.einsum("pi,pi->i", vectors, gram @ vectors)
-    levels = np.concatenate([[1.0], scales[scales > 1.0]])
-    clipped = np.maximum(1.0 - levels[:, None] / np.maximum(scales, 1.0), 0.0)
+    levels = np.concatenate([[1.0], scales])
+    clipped = np.maximum(1.0 - levels[:, None] / scales, 0.0)
     bounds = (
         np.square(levels) * (cost * (1.0 + ROUNDING))
         + 2.0 * (clipped @ along)

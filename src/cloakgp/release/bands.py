@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from cloakgp.design.streaming.conditioning import turned_by
 from cloakgp.design.streaming.remembering import RememberedRows
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import linearise_clipped
@@ -183,7 +184,7 @@ class RowPrediction:
         features : array of shape (M, n)
         noise : array of shape (n,)
         """
-        known: Array = self.root.T @ features
+        known = turned_by(self.root, features)
         spread = np.einsum("mn,mn->n", known, known)
         return known, self.prior.mean + self.mean @ features, spread + noise
 

@@ -19,8 +19,10 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.cells import InputCells, between_cells
 from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.release.hyperparameters import covariance as answer_covariance
+from cloakgp.release.hyperparameters import gradients
 from cloakgp.release.hyperparameters.covariance import (
     LearningQuestions,
     StageOfCells,
@@ -360,7 +362,9 @@ def test_cells_of_rows_that_are_alike_are_exact(rng):
         2.0 * BlockMatern([1.5], blocks=[0, 0]),
     ],
 )
-def test_it_moves_with_the_kernel_as_slopes_say(kernel, rng):
+@pytest.mark.parametrize("block", [7, 128])
+def test_it_moves_with_the_kernel_as_slopes_say(kernel, block, rng, monkeypatch):
+    monkeypatch.setattr(gradients, "BLOCK_CELLS", block)
     asked, _, _ = cells_and_rows(rng)
     weights = rng.normal(size=(4, 4))
     weights = weights + weights.T
@@ -372,3 +376,21 @@ def test_it_moves_with_the_kernel_as_slopes_say(kernel, rng):
 
     expected = approx_fprime(kernel.theta, weighed, 1e-6)
     np.testing.assert_allclose(back(weights), expected, rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_blocks_of_cells_are_those_of_the_whole_matrix(in_parts, rng, monkeypatch):
+    """Oracle: the kernel between all cells, and what rows have of their own."""
+    table, _, _ = rows_of_cells(rng, in_parts=in_parts, aligned=False)
+    asked = LearningQuestions(
+        points=rng.normal(size=(8, 2)),
+        variances=rng.uniform(size=(8, 2)),
+        questions=table.questions,
+        tables=(table,),
+    )
+    monkeypatch.setattr(gradients, "BLOCK_CELLS", 3)
+    found, _ = latent_covariance_of(prior_of(SLOPING, None), asked)
+    between = between_cells(SLOPING, InputCells(means=asked.points, variances=asked.variances))
+    own = between.variances - np.diag(between.matrix)
+    expected = asked.questions @ between.matrix @ asked.questions.T + table.products(own)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from scipy import linalg
+from scipy.linalg import blas
+
 from cloakgp.design.streaming.row_model import RowModel
 from cloakgp.design.streaming.rules import Rule
 from cloakgp.utils.arrays import Array
@@ -34,7 +37,7 @@ class ConditionedModel:
     def features_and_noise(self, X: Array) -> tuple[Array, Array]:
         """Return GᵀV, shape (M, n), and λ, shape (n,)."""
         features, noise = self.model.features_and_noise(X)
-        return self.root.T @ features, noise
+        return turned_by(self.root, features), noise
 
     def unconditioned(self, rule: Rule) -> Rule:
         """Return the rule over features before the answers that asks the same of every row.
@@ -45,3 +48,25 @@ class ConditionedModel:
             Over features after them.
         """
         return replace(rule, matrix=rule.matrix @ self.root.T)
+
+
+def turned_by(root: Array, features: Array) -> Array:
+    """Return GᵀV, where G is lower triangular in half the time.
+
+    Parameters
+    ----------
+    root : array of shape (M, M)
+        G.
+    features : array of shape (M, n)
+        V.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> turned_by(np.array([[2.0, 0.0], [1.0, 3.0]]), np.array([[1.0], [1.0]]))
+    array([[3.],
+           [3.]])
+    """
+    _, above = linalg.bandwidth(root)
+    turned: Array = root.T @ features if above else blas.dtrmm(1.0, root.T, features)
+    return turned

@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.models.kernels.linear import LinearKernel
+from cloakgp.models.kernels.rebuilding import count_free
 from cloakgp.models.latent import components
 from cloakgp.utils.arrays import Array
 
@@ -88,7 +89,7 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
                 pull_back(second, X, Z, _times(first, X, Z, weights)),
             ]
         )
-    if not kernel.n_dims:
+    if not count_free(kernel):
         return np.zeros(0)
     if isinstance(kernel, FactoredKernel):
         (rows, column), (others, across) = kernel.split(X), kernel.split(Z)
@@ -96,10 +97,9 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * float(weights.sum())])
     blocks, scales = blocks_of(kernel, inputs=X.shape[1])
-    by_input = _by_input(kernel, X / scales[blocks], Z / scales[blocks], weights)
-    if kernel.n_dims == 1:
-        return np.array([by_input.sum()])
-    return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)
+    X, Z = X / scales[blocks], Z / scales[blocks]
+    scaled = weights * FACTORS[smoothness_of(kernel)](cdist(X, Z))
+    return by_lengthscale(kernel, sums_by_input(scaled, X, Z))
 
 
 def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
@@ -130,10 +130,10 @@ def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
     if isinstance(kernel, FactoredKernel):
         rows, column = kernel.split(X)
         return pull_back_diagonal(kernel.kernel, rows, weights * kernel.own_factor(column))
-    if isinstance(kernel, ConstantKernel) and kernel.n_dims:
+    if isinstance(kernel, ConstantKernel) and count_free(kernel):
         return np.array([kernel.constant_value * float(weights.sum())])
     # The others have no hyperparameter, or one that does not matter at distance 0.
-    return np.zeros(kernel.n_dims)
+    return np.zeros(count_free(kernel))
 
 
 def blocks_of(kernel: Kernel, *, inputs: int) -> tuple[NDArray[np.intp], Array]:
@@ -160,10 +160,51 @@ def _times(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
     return product
 
 
-def _by_input(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
-    """Return Σ_ij b_ij h(s_ij) (x_id − z_jd)² for inputs in units of the lengthscales, (D,)."""
-    smoothness = {RBF: np.inf, BlockMatern: 1.5}.get(type(kernel)) or kernel.nu
-    scaled = weights * FACTORS[smoothness](cdist(X, Z))
+def smoothness_of(kernel: RBF | Matern | BlockMatern) -> float:
+    """Return ν: 1/2, 3/2 or 5/2 of Matérn kernels, infinite of a Gaussian kernel."""
+    return {RBF: np.inf, BlockMatern: 1.5}.get(type(kernel)) or float(kernel.nu)
+
+
+def values_and_factors(smoothness: float, s: Array) -> tuple[Array, Array]:
+    """Return a kernel of variance 1 at distances s, and h(s), with one exponential for both.
+
+    Parameters
+    ----------
+    smoothness : float
+        One of `FACTORS`.
+    s : array
+        In lengthscales.
+
+    Examples
+    --------
+    >>> values_and_factors(1.5, np.zeros(1))
+    (array([1.]), array([3.]))
+    """
+    if smoothness == 0.5:
+        decay = np.exp(-s)
+        return decay, np.divide(decay, s, out=np.zeros_like(s), where=s > 0)
+    if np.isinf(smoothness):
+        decay = np.exp(-np.square(s) / 2.0)
+        return decay, decay
+    scaled = np.sqrt(2.0 * smoothness) * s
+    decay = np.exp(-scaled)
+    scaled += 1.0
+    if smoothness == 1.5:
+        return scaled * decay, 3.0 * decay
+    factor = scaled * decay
+    return factor + 5.0 / 3.0 * np.square(s) * decay, 5.0 / 3.0 * factor
+
+
+def sums_by_input(scaled: Array, X: Array, Z: Array) -> Array:
+    """Return Σ_ij w_ij (x_id − z_jd)², shape (D,).
+
+    Parameters
+    ----------
+    scaled : array of shape (n, m)
+        w.
+    X : array of shape (n, D)
+    Z : array of shape (m, D)
+    """
     # Differences are the same from anywhere; from here, squares of inputs are not much larger.
     centre = Z.mean(axis=0)
     X, Z = X - centre, Z - centre
@@ -173,3 +214,18 @@ def _by_input(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
         - 2.0 * np.einsum("nd,nd->d", X, scaled @ Z)
     )
     return found
+
+
+def by_lengthscale(kernel: RBF | Matern | BlockMatern, by_input: Array) -> Array:
+    """Return the sums over the inputs of each lengthscale, shape (p,).
+
+    Parameters
+    ----------
+    kernel : RBF, Matern or BlockMatern
+        Whose lengthscales are free.
+    by_input : array of shape (D,)
+    """
+    if count_free(kernel) == 1:
+        return np.array([by_input.sum()])
+    blocks, scales = blocks_of(kernel, inputs=len(by_input))
+    return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)

@@ -28,12 +28,21 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Product, Sum
 
-from cloakgp.models.kernels.adjoint import blocks_of, pull_back, pull_back_diagonal
-from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.adjoint import (
+    blocks_of,
+    by_lengthscale,
+    pull_back,
+    pull_back_diagonal,
+    smoothness_of,
+    sums_by_input,
+    values_and_factors,
+)
 from cloakgp.models.kernels.factored import FactoredKernel
 from cloakgp.models.kernels.linear import LinearKernel
+from cloakgp.models.kernels.rebuilding import count_free
 from cloakgp.utils.arrays import Array
 
 # Precisions t of the Gaussian kernels that stand for them, least, most and how many: the first is
@@ -41,6 +50,7 @@ from cloakgp.utils.arrays import Array
 _PRECISIONS = {0.5: (0.2, 300.0, 8), 1.5: (0.5, 16.0, 4), 2.5: (0.5, 8.0, 4)}
 # Distances at which they are fitted, in lengthscales.
 _FITTED = np.linspace(0.0, 10.0, 401)
+EVERY = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +75,25 @@ class CellKernel(ABC):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
     cells : InputCells
+    rows, columns : slice
+        Between which of them.
     """
 
-    def __init__(self, kernel: Kernel, cells: InputCells) -> None:
+    def __init__(self, kernel: Kernel, cells: InputCells, rows: slice, columns: slice) -> None:
         self.kernel = kernel
         self.cells = cells
+        self.rows = rows
+        self.columns = columns
 
     @property
     @abstractmethod
     def matrix(self) -> Array:
-        """About E k(x, x') of rows of two cells, or of two rows of one, shape (n, n)."""
+        """About E k(x, x') of rows of two cells, or of two rows of one, shape (n, m)."""
 
     @property
     @abstractmethod
     def variances(self) -> Array:
-        """E k(x, x) of rows of each cell, shape (n,)."""
+        """E k(x, x) of rows of each of the first cells, shape (n,)."""
 
     @abstractmethod
     def pull_back(self, weights: Array) -> Array:
@@ -87,7 +101,7 @@ class CellKernel(ABC):
 
         Parameters
         ----------
-        weights : array of shape (n, n)
+        weights : array of shape (n, m)
             b.
         """
 
@@ -106,7 +120,9 @@ class CellKernel(ABC):
         return weights * self.matrix
 
 
-def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
+def between_cells(
+    kernel: Kernel, cells: InputCells, *, rows: slice = EVERY, columns: slice = EVERY
+) -> CellKernel:
     """Return a kernel between cells.
 
     Parameters
@@ -114,9 +130,12 @@ def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
     kernel : sklearn.gaussian_process.kernels.Kernel
         One that `cloakgp.models.kernels.adjoint.has_adjoint`.
     cells : InputCells
+    rows, columns : slice
+        Between which of them; all of them if not given.
 
     Examples
     --------
+    >>> from sklearn.gaussian_process.kernels import RBF
     >>> apart = InputCells(means=np.array([[0.0], [2.0]]), variances=np.full((2, 1), 1.5))
     >>> between_cells(RBF(), apart).matrix
     array([[0.5       , 0.30326533],
@@ -125,23 +144,32 @@ def between_cells(kernel: Kernel, cells: InputCells) -> CellKernel:
     >>> between_cells(LinearKernel([0.0], [1.0]), one).variances
     array([2.])
     """
+    kind: type[CellKernel]
     if isinstance(kernel, Sum):
-        return _Sum(kernel, cells)
-    if isinstance(kernel, Product):
-        return _Product(kernel, cells)
-    if isinstance(kernel, FactoredKernel):
-        return _Factored(kernel, cells)
-    if isinstance(kernel, ConstantKernel):
-        return _Constant(kernel, cells)
-    if isinstance(kernel, LinearKernel):
-        return _Linear(kernel, cells)
-    return _Stationary(kernel, cells) if cells.variances.any() else _AtMeans(kernel, cells)
+        kind = _Sum
+    elif isinstance(kernel, Product):
+        kind = _Product
+    elif isinstance(kernel, FactoredKernel):
+        kind = _Factored
+    elif isinstance(kernel, ConstantKernel):
+        kind = _Constant
+    elif isinstance(kernel, LinearKernel):
+        kind = _Linear
+    else:
+        kind = _Stationary if cells.variances.any() else _StationaryAtMeans
+    return kind(kernel, cells, rows, columns)
 
 
 class _OfTwo(CellKernel):
-    def __init__(self, kernel: Sum | Product, cells: InputCells) -> None:
-        super().__init__(kernel, cells)
-        self.parts = between_cells(kernel.k1, cells), between_cells(kernel.k2, cells)
+    def __init__(
+        self, kernel: Sum | Product, cells: InputCells, rows: slice, columns: slice
+    ) -> None:
+        super().__init__(kernel, cells, rows, columns)
+        first, second = (
+            between_cells(part, cells, rows=rows, columns=columns)
+            for part in (kernel.k1, kernel.k2)
+        )
+        self.parts = first, second
 
 
 class _Sum(_OfTwo):
@@ -191,16 +219,20 @@ class _Product(_OfTwo):
 class _Factored(CellKernel):
     """Rows of a cell share the column that the factor goes by."""
 
-    def __init__(self, kernel: FactoredKernel, cells: InputCells) -> None:
-        super().__init__(kernel, cells)
-        means, self.column = kernel.split(cells.means)
+    def __init__(
+        self, kernel: FactoredKernel, cells: InputCells, rows: slice, columns: slice
+    ) -> None:
+        super().__init__(kernel, cells, rows, columns)
+        means, column = kernel.split(cells.means)
         variances, _ = kernel.split(cells.variances)
-        self.rest = between_cells(kernel.kernel, InputCells(means=means, variances=variances))
+        self.column, self.across = column[rows], column[columns]
+        rest = InputCells(means=means, variances=variances)
+        self.rest = between_cells(kernel.kernel, rest, rows=rows, columns=columns)
 
     @cached_property
     def factor(self) -> Array:
-        """Shape (n, n)."""
-        return np.asarray(self.kernel.factor(self.column, self.column))
+        """Shape (n, m)."""
+        return np.asarray(self.kernel.factor(self.column, self.across))
 
     @cached_property
     def matrix(self) -> Array:
@@ -220,12 +252,18 @@ class _Factored(CellKernel):
 class _Single(CellKernel):
     """A kernel without parts: its variance moves with hyperparameters as at the means."""
 
+    @property
+    def means(self) -> tuple[Array, Array]:
+        """Means of the inputs of both."""
+        # A copy, as kernels tell the same inputs by the same array.
+        return self.cells.means[self.rows], self.cells.means[self.columns].copy()
+
     @cached_property
     def variances(self) -> Array:
-        return np.asarray(self.kernel.diag(self.cells.means), dtype=np.float64)
+        return np.asarray(self.kernel.diag(self.means[0]), dtype=np.float64)
 
     def pull_back_variances(self, weights: Array) -> Array:
-        return pull_back_diagonal(self.kernel, self.cells.means, weights)
+        return pull_back_diagonal(self.kernel, self.means[0], weights)
 
 
 class _AtMeans(_Single):
@@ -233,10 +271,10 @@ class _AtMeans(_Single):
 
     @cached_property
     def matrix(self) -> Array:
-        return np.asarray(self.kernel(self.cells.means))
+        return np.asarray(self.kernel(*self.means))
 
     def pull_back(self, weights: Array) -> Array:
-        return pull_back(self.kernel, self.cells.means, self.cells.means.copy(), weights)
+        return pull_back(self.kernel, *self.means, weights)
 
 
 class _Constant(_AtMeans):
@@ -248,14 +286,34 @@ class _Linear(_AtMeans):
     """Covariances are those of the means; variances are more."""
 
     @cached_property
-    def matrix(self) -> Array:
-        return np.asarray(self.kernel(self.cells.means, self.cells.means.copy()))
+    def variances(self) -> Array:
+        spread = self.cells.variances[self.rows] / np.square(np.atleast_1d(self.kernel.scale))
+        found: Array = self.kernel.diag(self.means[0]) + spread.mean(axis=1)
+        return found
+
+
+class _StationaryAtMeans(_AtMeans):
+    @cached_property
+    def scaled(self) -> tuple[Array, Array]:
+        """Means of the inputs of both, in lengthscales."""
+        blocks, scales = blocks_of(self.kernel, inputs=self.cells.means.shape[1])
+        scaled = self.cells.means / scales[blocks]
+        return scaled[self.rows], scaled[self.columns]
 
     @cached_property
-    def variances(self) -> Array:
-        spread = self.cells.variances / np.square(np.atleast_1d(self.kernel.scale))
-        found: Array = self.kernel.diag(self.cells.means) + spread.mean(axis=1)
-        return found
+    def values_and_factors(self) -> tuple[Array, Array]:
+        """The matrix, and by what slopes are more."""
+        return values_and_factors(smoothness_of(self.kernel), cdist(*self.scaled))
+
+    @property
+    def matrix(self) -> Array:
+        return self.values_and_factors[0]
+
+    def pull_back(self, weights: Array) -> Array:
+        if not count_free(self.kernel):
+            return np.zeros(0)
+        scaled = weights * self.values_and_factors[1]
+        return by_lengthscale(self.kernel, sums_by_input(scaled, *self.scaled))
 
 
 class _Stationary(_Single):
@@ -264,29 +322,23 @@ class _Stationary(_Single):
     @cached_property
     def gaussians(self) -> list[_Gaussian]:
         """Those of which it consists."""
-        return list(_gaussians(self.kernel, self.cells))
+        return list(_gaussians(self.kernel, self.cells, self.rows, self.columns))
 
     @cached_property
     def matrix(self) -> Array:
-        found = np.zeros((len(self.cells.means),) * 2)
-        for part in self.gaussians:
+        first, *others = self.gaussians
+        found = first.matrix.copy()
+        for part in others:
             found += part.matrix
         return found
 
     def pull_back(self, weights: Array) -> Array:
-        if not self.kernel.n_dims:
+        if not count_free(self.kernel):
             return np.zeros(0)
-        blocks, scales = blocks_of(self.kernel, inputs=self.cells.means.shape[1])
-        by_input = np.zeros(len(blocks))
+        by_input = np.zeros(self.cells.means.shape[1])
         for part in self.gaussians:
             by_input += part.pull_back(weights)
-        if self.kernel.n_dims == 1:
-            return np.array([by_input.sum()])
-        return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)
-
-
-def _smoothness(kernel: Kernel) -> float:
-    return {RBF: np.inf, BlockMatern: 1.5}.get(type(kernel)) or float(kernel.nu)
+        return by_lengthscale(self.kernel, by_input)
 
 
 @lru_cache
@@ -331,53 +383,64 @@ class _Gaussian:
     ----------
     weight : float
         Its variance.
-    means : array of shape (n, D)
+    means, others : arrays of shape (n, D) and (m, D)
         Of the inputs, from their middle, over the widths that the kernel has between cells.
     kept : array of shape (D,)
         ℓ²/(ℓ² + t v): how these widths move with the lengthscales.
-    spread : array of shape (n, D)
+    spread, across : arrays of shape (n, D) and (m, D)
         2 t v_c/ℓ².
     """
 
     weight: float
     means: Array
+    others: Array
     kept: Array
     spread: Array
+    across: Array
 
     @cached_property
     def matrix(self) -> Array:
-        """Shape (n, n)."""
+        """Shape (n, m)."""
         # The logarithm, in products: far cheaper than distances, and in few steps over the matrix.
-        own = 0.5 * (np.log(self.weight) - np.square(self.means).sum(axis=1))
-        own -= 0.25 * np.log1p(self.spread).sum(axis=1)
-        found: Array = self.means @ self.means.T
-        found += own
+        own, other = (
+            0.5 * (np.log(self.weight) - np.square(means).sum(axis=1))
+            - 0.25 * np.log1p(spread).sum(axis=1)
+            for means, spread in ((self.means, self.spread), (self.others, self.across))
+        )
+        found: Array = self.means @ self.others.T
+        found += other
         found += own[:, None]
         return np.exp(found, out=found)
 
     def pull_back(self, weights: Array) -> Array:
         """Return Σ_cd b_cd ∂k_cd/∂log ℓ_i, shape (D,)."""
         scaled = weights * self.matrix
-        each = scaled.sum(axis=0) + scaled.sum(axis=1)
-        found: Array = each @ np.square(self.means)
-        found -= 2.0 * np.einsum("ni,ni->i", self.means, scaled @ self.means)
+        each, other = scaled.sum(axis=1), scaled.sum(axis=0)
+        found: Array = each @ np.square(self.means) + other @ np.square(self.others)
+        found -= 2.0 * np.einsum("ni,ni->i", self.means, scaled @ self.others)
         found *= self.kept
         found += 0.5 * each @ (self.spread / (1.0 + self.spread))
+        found += 0.5 * other @ (self.across / (1.0 + self.across))
         return found
 
 
-def _gaussians(kernel: Kernel, cells: InputCells) -> Iterator[_Gaussian]:
+def _gaussians(
+    kernel: Kernel, cells: InputCells, rows: slice, columns: slice
+) -> Iterator[_Gaussian]:
     """Return the Gaussian kernels of which one without parts consists."""
     blocks, scales = blocks_of(kernel, inputs=cells.means.shape[1])
     squares = np.square(scales[blocks])
     # Differences are the same from anywhere; from here, squares are not much larger.
     means = cells.means - cells.means.mean(axis=0)
     varying = 2.0 * cells.variances.mean(axis=0)
-    for precision, weight in gaussian_mixture(_smoothness(kernel)):
+    for precision, weight in gaussian_mixture(smoothness_of(kernel)):
         widths = squares / precision + varying
+        scaled, spread = means / np.sqrt(widths), 2.0 * precision * cells.variances / squares
         yield _Gaussian(
             weight=weight,
-            means=means / np.sqrt(widths),
+            means=scaled[rows],
+            others=scaled[columns],
             kept=squares / precision / widths,
-            spread=2.0 * precision * cells.variances / squares,
+            spread=spread[rows],
+            across=spread[columns],
         )

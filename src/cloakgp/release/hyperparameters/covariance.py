@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from cloakgp.design.streaming.condensing import CellQuestions
-from cloakgp.design.streaming.sums import AskedOfCells
+from cloakgp.design.streaming.sums import AskedOfCells, weighted_products
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.defaults import input_scales
 from cloakgp.release.measurement import Measurement
@@ -134,23 +134,49 @@ class StageOfCells:
     squares: Array
     in_parts: bool
 
-    def own_products(self, variances: Array) -> Array:
-        """Return Σ_j r_j r_jᵀ, the variances given per cell, shape (k, k)."""
-        weights = variances * self._shares
-        if self.in_parts:
-            products: Array = np.diag(np.abs(self.questions) @ weights)
-        else:
-            products = (self.questions * weights) @ self.questions.T
-        return products
+    def beyond_products(self, variances: Array, *, counts: Array) -> Array:
+        """Return Σ_j r_j r_jᵀ less that of rows asked alike, the variances given per cell.
 
-    def own_forms(self, matrix: Array) -> Array:
-        """Return Σ_j r_jᵀ M r_j over the rows of each cell, shape (n,)."""
-        if self.in_parts:
-            forms: Array = np.diag(matrix) @ np.abs(self.questions)
-        else:
-            forms = np.einsum("kn,kn->n", self.questions, matrix @ self.questions)
-        forms *= self._shares
-        return forms
+        Parameters
+        ----------
+        variances : array of shape (n,)
+        counts : array of shape (n,)
+            Rows of each cell.
+
+        Returns
+        -------
+        array of shape (k, k)
+        """
+        if not self.in_parts:
+            weights = variances * (self._shares - 1.0 / counts)
+            products: Array = (self.questions * weights) @ self.questions.T
+            return products
+        alike = weighted_products(self._sparse, self._sparse, weights=variances / counts)
+        return np.diag(np.abs(self.questions) @ (variances * self._shares)) - alike
+
+    def beyond_forms(self, matrix: Array, *, counts: Array) -> Array:
+        """Return Σ_j r_jᵀ M r_j over the rows of each cell, less that of rows asked alike.
+
+        Parameters
+        ----------
+        matrix : array of shape (k, k)
+        counts : array of shape (n,)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        columns = self._sparse if self.in_parts else self.questions
+        forms: Array = np.einsum("kn,kn->n", self.questions, matrix @ columns)
+        if not self.in_parts:
+            forms *= self._shares - 1.0 / counts
+            return forms
+        return np.diag(matrix) @ np.abs(self.questions) * self._shares - forms / counts
+
+    @cached_property
+    def _sparse(self) -> sparse.csr_array:
+        """The rows of a cell are in few parts."""
+        return sparse.csr_array(self.questions)
 
     @cached_property
     def _shares(self) -> Array:
@@ -186,17 +212,26 @@ class StagesOfCells:
         """Return R diag(variances) Rᵀ over rows, the variances given per cell."""
         weighed = self.questions * (variances / self.counts)
         products: Array = weighed @ self.questions.T
-        for stage, span in self._spans():
-            products[span, span] = stage.own_products(variances)
-        return products
+        return products + self.beyond_products(variances)
 
     def add_forms(self, matrix: Array, forms: Array) -> None:
         """Add Σ r_jᵀ M r_j over the rows of each cell to an entry for that cell."""
-        between = matrix.copy()
+        forms += np.einsum("kn,kn->n", self.questions, matrix @ self.questions) / self.counts
+        forms += self.beyond_forms(matrix)
+
+    def beyond_products(self, variances: Array) -> Array:
+        """Return `products` less those of rows asked alike, which are one more kernel of cells."""
+        found = np.zeros((len(self.questions),) * 2)
         for stage, span in self._spans():
-            between[span, span] = 0.0
-            forms += stage.own_forms(matrix[span, span])
-        forms += np.einsum("kn,kn->n", self.questions, between @ self.questions) / self.counts
+            found[span, span] = stage.beyond_products(variances, counts=self.counts)
+        return found
+
+    def beyond_forms(self, matrix: Array) -> Array:
+        """Return what `add_forms` adds, less that of rows asked alike: the adjoint."""
+        found = np.zeros_like(self.counts)
+        for stage, span in self._spans():
+            found += stage.beyond_forms(matrix[span, span], counts=self.counts)
+        return found
 
     def _spans(self) -> Iterator[tuple[StageOfCells, slice]]:
         start = 0

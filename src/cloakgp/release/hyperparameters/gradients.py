@@ -12,21 +12,24 @@ of r_jᵀ B r_j over the rows at point p,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
+from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.kernels.cells import CellKernel, InputCells, between_cells
+from cloakgp.models.kernels.rebuilding import count_free
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise, latent_covariance
-from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.covariance import LearningQuestions, StagesOfCells
 from cloakgp.utils.arrays import Array
 
 # At how many points a kernel is tried.
 TRIED = 2
+# Of cells, between which and others a kernel is had at a time.
+BLOCK_CELLS = 128
 
 PullBack = Callable[[Array], Array]
 """From the derivative of a number in the covariance of answers to its gradient in θ."""
@@ -38,29 +41,26 @@ class KernelAtPoints:
 
     Attributes
     ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-    points : array of shape (n, D)
     latent : array of shape (n, n)
     white : array of shape (n,)
         White noise per point.
-    derivatives : tuple of pairs of arrays, or None
-        Of both in each hyperparameter, where only the kernel itself can tell.
+    known : CellKernel or tuple of pairs of arrays
+        What tells its slopes, or the derivatives of both in each hyperparameter, where only the
+        kernel itself can tell.
     """
 
-    kernel: Kernel
-    points: Array
     latent: Array
     white: Array
-    derivatives: tuple[tuple[Array, Array], ...] | None
+    known: CellKernel | tuple[tuple[Array, Array], ...]
 
     @classmethod
     def of(cls, kernel: Kernel, points: Array) -> KernelAtPoints:
         """Evaluate a kernel."""
         if has_adjoint(kernel):
-            latent = np.asarray(kernel(points, points.copy()), dtype=np.float64)
-            return cls(kernel, points, latent, np.zeros(len(points)), None)
+            between = between_cells(kernel, _at(points))
+            return cls(between.matrix, np.zeros(len(points)), between)
         (latent, white), *rest = _matrix_and_derivatives(kernel, points)
-        return cls(kernel, points, latent, white, tuple(rest))
+        return cls(latent, white, tuple(rest))
 
     def pull_back(self, by_latent: Array, by_white: Array) -> Array:
         """Return a number's gradient in θ, shape (p,), from its derivatives in the matrix.
@@ -70,14 +70,16 @@ class KernelAtPoints:
         by_latent : array of shape (n, n)
         by_white : array of shape (n,)
         """
-        if self.derivatives is None:
-            return pull_back(self.kernel, self.points, self.points.copy(), by_latent)
+        if isinstance(self.known, CellKernel):
+            return self.known.pull_back(by_latent)
         return np.array(
-            [
-                float(np.vdot(by_latent, latent) + by_white @ white)
-                for latent, white in self.derivatives
-            ]
+            [float(np.vdot(by_latent, latent) + by_white @ white) for latent, white in self.known]
         )
+
+
+def _at(points: Array) -> InputCells:
+    """Return cells whose rows are all at one point."""
+    return InputCells(means=points, variances=np.zeros_like(points))
 
 
 def check_gradient(kernel: Kernel, points: Array) -> None:
@@ -107,7 +109,7 @@ def check_gradient(kernel: Kernel, points: Array) -> None:
         found = at.pull_back(np.ones((count, count)), np.ones(count)).shape
     except Exception:  # Whatever a kernel of somebody's own may raise.
         found = None
-    if found != (_count_free(kernel),):
+    if found != (count_free(kernel),):
         raise ValueError(
             "the kernel gives no gradient (eval_gradient=True), by which it is learned: give "
             "learn=None"
@@ -135,9 +137,8 @@ def latent_covariance_of(
     """
     if isinstance(prior, SparsePrior):
         return _sparse_covariance_of(prior, answers)
-    if answers.variances is not None:
-        cells = InputCells(means=answers.points, variances=answers.variances)
-        return _covariance_of_cells(between_cells(prior.kernel, cells), answers)
+    if has_adjoint(prior.kernel):
+        return _covariance_in_blocks(prior.kernel, answers)
     questions, at = answers.questions, KernelAtPoints.of(prior.kernel, answers.points)
 
     def back(by_covariance: Array) -> Array:
@@ -148,20 +149,60 @@ def latent_covariance_of(
     return (covariance + answers.row_products(at.white) if at.white.any() else covariance), back
 
 
-def _covariance_of_cells(kernel: CellKernel, answers: LearningQuestions) -> tuple[Array, PullBack]:
-    """Count what rows of cells have in common, and what each of them has of its own."""
-    questions = answers.questions
-    own = kernel.variances - np.diag(kernel.matrix)
+def _covariance_in_blocks(kernel: Kernel, answers: LearningQuestions) -> tuple[Array, PullBack]:
+    """Count what rows have in common, and what those of cells have of their own.
+
+    The kernel is symmetric: what is had is between blocks of points and those up to them. Such a
+    block stays in the processor's cache.
+    """
+    questions, table = answers.questions, _table_of_cells(answers)
+    cells = _at(answers.points)
+    if answers.variances is not None:
+        cells = replace(cells, variances=answers.variances)
+    alone = between_cells(kernel, cells)
+    own = alone.variances.copy()
+    asked = np.empty_like(questions)
+    blocks: list[tuple[slice, slice, slice, CellKernel]] = []
+    for start in range(0, len(own), BLOCK_CELLS):
+        stop = min(start + BLOCK_CELLS, len(own))
+        here, before, both = slice(start, stop), slice(0, start), slice(0, stop)
+        one = between_cells(kernel, cells, rows=here, columns=both)
+        # The transpose is added: of what is there from both sides, half.
+        asked[:, here] = questions[:, here] @ (0.5 * one.matrix[:, here])
+        asked[:, here] += questions[:, before] @ one.matrix[:, before].T
+        own[here] -= np.diagonal(one.matrix, offset=start)
+        blocks.append((here, before, both, one))
+    if table is not None:
+        asked += questions * (0.5 * own / table.counts)
+    covariance = asked @ questions.T
+    covariance = covariance + covariance.T
+    if table is not None:
+        covariance += table.beyond_products(own)
 
     def back(by_covariance: Array) -> Array:
-        by_matrix, by_own = (
-            questions.T @ by_covariance @ questions,
-            answers.row_forms(by_covariance),
-        )
-        by_matrix[np.diag_indices(len(by_matrix))] -= by_own
-        return kernel.pull_back(by_matrix) + kernel.pull_back_variances(by_own)
+        turned, by_own = by_covariance @ questions, np.zeros_like(own)
+        if table is not None:
+            by_own += np.einsum("kn,kn->n", questions, turned) / table.counts
+            by_own += table.beyond_forms(by_covariance)
+        gradient = alone.pull_back_variances(by_own)
+        for here, before, both, one in blocks:
+            by_matrix = questions[:, here].T @ turned[:, both]
+            by_matrix[:, before] *= 2.0
+            within = by_matrix[:, here]
+            within[np.diag_indices(len(within))] -= by_own[here]
+            gradient = gradient + one.pull_back(by_matrix)
+        return gradient
 
-    return questions @ kernel.matrix @ questions.T + answers.row_products(own), back
+    return covariance, back
+
+
+def _table_of_cells(answers: LearningQuestions) -> StagesOfCells | None:
+    """Return what was asked of cells; None where all rows at a point have the same latent value."""
+    if answers.variances is None:
+        return None
+    [table] = answers.tables
+    assert isinstance(table, StagesOfCells)
+    return table
 
 
 def _sparse_covariance_of(prior: SparsePrior, answers: LearningQuestions) -> tuple[Array, PullBack]:
@@ -192,64 +233,59 @@ def _sparse_covariance_of(prior: SparsePrior, answers: LearningQuestions) -> tup
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """A kernel among inducing inputs, between them and points, and its variance at points."""
+    """A kernel among inducing inputs, between them and points, and its variance at points.
 
-    kernel: Kernel
-    inducing: Array
-    points: Array
+    What tells their slopes is ``known``: of a kernel that has no adjoint, at all of them together.
+    """
+
     among: Array
     crossed: Array
     variance: Array
     white: Array
-    whole: KernelAtPoints | None
+    known: tuple[CellKernel, CellKernel] | KernelAtPoints
 
     @classmethod
     def of(cls, kernel: Kernel, inducing: Array, points: Array) -> _Blocks:
+        count, both = len(inducing), np.vstack([inducing, points])
         if has_adjoint(kernel):
+            first, others = slice(0, count), slice(count, None)
+            among = between_cells(kernel, _at(both), rows=first, columns=first)
+            # Turned, so that the variances are those at points.
+            crossed = between_cells(kernel, _at(both), rows=others, columns=first)
             return cls(
-                kernel=kernel,
-                inducing=inducing,
-                points=points,
-                among=np.asarray(kernel(inducing, inducing.copy()), dtype=np.float64),
-                crossed=np.asarray(kernel(inducing, points), dtype=np.float64),
-                variance=np.asarray(kernel.diag(points), dtype=np.float64),
+                among=among.matrix,
+                crossed=crossed.matrix.T,
+                variance=crossed.variances,
                 white=np.zeros(len(points)),
-                whole=None,
+                known=(among, crossed),
             )
-        whole, count = KernelAtPoints.of(kernel, np.vstack([inducing, points])), len(inducing)
+        whole = KernelAtPoints.of(kernel, both)
         return cls(
-            kernel=kernel,
-            inducing=inducing,
-            points=points,
             among=whole.latent[:count, :count],
             crossed=whole.latent[:count, count:],
             variance=np.diag(whole.latent)[count:],
             white=whole.white[count:],
-            whole=whole,
+            known=whole,
         )
 
     def pull_back(
         self, *, by_among: Array, by_crossed: Array, by_variance: Array, by_white: Array
     ) -> Array:
-        if self.whole is None:
+        if not isinstance(self.known, KernelAtPoints):
+            among, crossed = self.known
             gradient: Array = (
-                pull_back(self.kernel, self.inducing, self.inducing.copy(), by_among)
-                + pull_back(self.kernel, self.inducing, self.points, by_crossed)
-                + pull_back_diagonal(self.kernel, self.points, by_variance)
+                among.pull_back(by_among)
+                + crossed.pull_back(by_crossed.T)
+                + crossed.pull_back_variances(by_variance)
             )
             return gradient
-        count = len(self.inducing)
-        by_latent, by_all_white = np.zeros_like(self.whole.latent), np.zeros(len(self.whole.white))
+        whole, count = self.known, len(by_among)
+        by_latent, by_all_white = np.zeros_like(whole.latent), np.zeros(len(whole.white))
         by_latent[:count, :count] = by_among
         by_latent[:count, count:] = by_crossed
         by_latent[np.diag_indices(len(by_latent))] += np.r_[np.zeros(count), by_variance]
         by_all_white[count:] = by_white
-        return self.whole.pull_back(by_latent, by_all_white)
-
-
-def _count_free(kernel: Kernel) -> int:
-    """Return how many hyperparameters are not fixed. Those of zero have no logarithm to count."""
-    return sum(one.n_elements for one in kernel.hyperparameters if not one.fixed)
+        return whole.pull_back(by_latent, by_all_white)
 
 
 def _matrix_and_derivatives(kernel: Kernel, points: Array) -> list[tuple[Array, Array]]:
@@ -261,7 +297,7 @@ def _matrix_and_derivatives(kernel: Kernel, points: Array) -> list[tuple[Array, 
     count = len(points)
     doubles = has_white_noise(kernel)
     evaluated = np.vstack([points, points]) if doubles else points
-    if _count_free(kernel):
+    if count_free(kernel):
         matrix, gradient = kernel(evaluated, eval_gradient=True)
         arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
     else:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.kernels.rebuilding import AtTheta, at_theta
 from cloakgp.models.likelihoods import Numbers
 from cloakgp.release.hyperparameters.covariance import LearningAnswers
 from cloakgp.release.hyperparameters.evidence import Evidence
@@ -105,6 +106,10 @@ class NumbersObjective:
             return np.asarray(self.prior.kernel.theta, dtype=np.float64)
 
     @cached_property
+    def _kernel_at(self) -> AtTheta:
+        return at_theta(self.prior.kernel)
+
+    @cached_property
     def free(self) -> NDArray[np.intp]:
         """Which of them are learned: a hyperparameter of zero has no logarithm, and stays."""
         return np.flatnonzero(np.isfinite(self.declared))
@@ -125,7 +130,7 @@ class NumbersObjective:
         theta = self.declared.copy()
         theta[self.free] += LOG_SD * position[: len(self.free)]
         with np.errstate(divide="ignore"):
-            kernel = self.prior.kernel.clone_with_theta(theta)
+            kernel = self._kernel_at(theta)
         rest = list(position[len(self.free) :])
         noise_variance = self.prior.noise_variance
         if self.hyperprior.noise_variance:

@@ -174,9 +174,9 @@ class _Gathering:
         return over_blocks_of(chunk, self._of_block)
 
     def _of_block(self, X: Array) -> GatheredCells:
-        [(features, _, stages)] = self.stages.over(X)
+        [(rows, stages)] = self.stages.over(X)
         [prior] = self.stages.priors
-        mean = prior.means_of(features)
+        mean = prior.means_of(rows.features)
         if isinstance(self.cells, CellsOfAnswers):
             membership = self.cells.membership(X, stages[-1].columns)
         else:
@@ -400,17 +400,15 @@ class _Summing:
 
     def _of_block(self, X: Array) -> _Several:
         parts = []
-        for (features, noise, stages), prior in zip(
-            self.stages.over(X), self.stages.priors, strict=True
-        ):
+        for (rows, stages), prior in zip(self.stages.over(X), self.stages.priors, strict=True):
             *earlier, last = stages
             sums = sums_of_rows(
                 last.questions,
-                features,
-                noise,
+                rows.features,
+                rows.noise,
                 earlier=[one.questions for one in earlier],
             )
-            parts.append(replace(sums, clipped=_clipped(last, mean=prior.means_of(features))))
+            parts.append(replace(sums, clipped=_clipped(last, mean=prior.means_of(rows.features))))
         return _Several(parts=tuple(parts))
 
 

@@ -272,9 +272,13 @@ class Posterior:
         if self.tables:
             explained = linalg.solve_triangular(self.factor, asked, lower=True)
             covariance = covariance - explained.T @ explained
-        values, vectors = linalg.eigh(covariance)
-        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
-        return root
+        try:
+            # A triangle: products with it are half the work.
+            return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            values, vectors = linalg.eigh(covariance)
+            root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+            return root
 
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""

@@ -8,14 +8,15 @@ j of the same table,
     cov(y_j, a) L⁻ᵀ = (F v_j + λ_j q_j)ᵀ L⁻ᵀ,    F = R A Vᵀ over all answers.
 
 So earlier stages are gone through row by row: the columns of each follow from its rule, and the
-slope A of what it asked in bands from the answers before it.
+slope A of what it asked in bands from the answers before it. Of answers about one table the first
+have the first block of L: what they tell of a row is gone on from when there are more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Self
 
 import numpy as np
@@ -111,6 +112,8 @@ class RowKnowledge:
         L⁻¹ (a − E a).
     own : tuple of slice
         Where the answers of each earlier stage of the same table are.
+    whole : array
+        L⁻¹F of more answers, of which these are the first.
     """
 
     prior: SparsePrior
@@ -118,6 +121,7 @@ class RowKnowledge:
     inverse: Array
     whitened: Array
     own: tuple[slice, ...]
+    whole: Array
 
     @classmethod
     def given(cls, prior: SparsePrior, before: Sequence[Measurement], *, table: int) -> Self:
@@ -137,33 +141,79 @@ class RowKnowledge:
         inverse = linalg.solve_triangular(
             posterior.factor, np.eye(len(posterior.factor)), lower=True
         )
+        known = inverse @ np.vstack([np.zeros((0, len(prior.inducing))), *asked])
         return cls(
             prior=prior,
-            known=inverse @ np.vstack([np.zeros((0, len(prior.inducing))), *asked]),
+            known=known,
             inverse=inverse,
             whitened=posterior.factor.T @ posterior.weights,
             own=tuple(own),
+            whole=known,
         )
 
-    def outputs(
-        self, features: Array, noise: Array, earlier: Sequence[Columns]
-    ) -> tuple[Array, Array]:
+    def first(self, count: int) -> RowKnowledge:
+        """Return the posterior given the first answers alone.
+
+        Parameters
+        ----------
+        count : int
+            Those of some stages.
+        """
+        return replace(
+            self,
+            known=self.known[:count],
+            inverse=self.inverse[:count, :count],
+            whitened=self.whitened[:count],
+            own=tuple(span for span in self.own if span.stop <= count),
+        )
+
+
+class Rows:
+    """Some rows under one prior, and what is known of their outputs after some answers.
+
+    Parameters
+    ----------
+    features : array of shape (M, n)
+    noise : array of shape (n,)
+    """
+
+    def __init__(self, features: Array, noise: Array) -> None:
+        self.features = features
+        self.noise = noise
+        self._whole: Array | None = None
+        self._answers = 0
+        self._mean = self._explained = np.zeros(0)
+
+    def outputs(self, knowledge: RowKnowledge, earlier: Sequence[Columns]) -> tuple[Array, Array]:
         """Return means and variances of the outputs of rows, shapes (n,).
 
         Parameters
         ----------
-        features : array of shape (M, n)
-        noise : array of shape (n,)
+        knowledge : RowKnowledge
+            Where it is of more answers than the last time, it is gone on from there.
         earlier : sequence of arrays or sparse arrays of shape (k', n)
             What earlier stages asked of them, in units of their noise.
         """
-        known = self.known @ features
-        for span, questions in zip(self.own, earlier, strict=True):
-            known += self.inverse[:, span] @ weigh_rows(questions, noise)
-        prior = np.einsum("mn,mn->n", features, features) + noise
-        variance = prior - np.einsum("kn,kn->n", known, known)
-        mean: Array = self.prior.means_of(features) + self.whitened @ known
-        return mean, np.maximum(variance, SMALLEST_VARIANCE * prior)
+        count = len(knowledge.known)
+        if knowledge.whole is not self._whole or count < self._answers:
+            self._whole, self._answers = knowledge.whole, 0
+            self._mean = knowledge.prior.means_of(self.features)
+            self._explained = np.zeros_like(self.noise)
+        if count > self._answers:
+            more = slice(self._answers, count)
+            known = knowledge.known[more] @ self.features
+            for span, questions in zip(knowledge.own, earlier, strict=True):
+                known += knowledge.inverse[more, span] @ weigh_rows(questions, self.noise)
+            self._mean = self._mean + knowledge.whitened[more] @ known
+            self._explained = self._explained + np.einsum("kn,kn->n", known, known)
+            self._answers = count
+        variance = self._prior_variance - self._explained
+        return self._mean, np.maximum(variance, SMALLEST_VARIANCE * self._prior_variance)
+
+    @cached_property
+    def _prior_variance(self) -> Array:
+        explained: Array = np.einsum("mn,mn->n", self.features, self.features)
+        return explained + self.noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +253,8 @@ class RowStages:
     priors : tuple of SparsePrior
     knowledge : tuple of tuples of RowKnowledge or None
         For each prior, what was known before each stage; None where that does not matter.
+    at_end : tuple of RowKnowledge
+        For each prior, what is known after all answers, if that was asked for.
     remembered : RememberedFeatures or None
         Of rows that are gone through again under these priors.
     """
@@ -210,6 +262,7 @@ class RowStages:
     stages: tuple[RowStage, ...]
     priors: tuple[SparsePrior, ...]
     knowledge: tuple[tuple[RowKnowledge | None, ...], ...]
+    at_end: tuple[RowKnowledge, ...] = ()
     remembered: RememberedFeatures | None = None
 
     @classmethod
@@ -220,6 +273,7 @@ class RowStages:
         *,
         table: int,
         last: RowStage | None = None,
+        to_end: bool = False,
         remembered: RememberedFeatures | None = None,
     ) -> Self:
         """Return the stages that a table went through, and one that is to come, if any.
@@ -231,6 +285,8 @@ class RowStages:
             All that was answered before, as it came in; of the table with sums under each prior.
         table : int
         last : RowStage, optional
+        to_end : bool
+            Whether what is known after all answers is asked for.
         remembered : RememberedFeatures, optional
         """
         before = [(place, one) for place, one in enumerate(known) if is_stage_of(one, table)]
@@ -238,21 +294,22 @@ class RowStages:
         places = [place for place, _ in before]
         if last is not None:
             stages, places = [*stages, last], [*places, len(known)]
+        needed = [
+            place if stage.bands else None for stage, place in zip(stages, places, strict=True)
+        ]
+        if to_end:
+            needed.append(len(known))
+        knowledge = [_knowledge_at(needed, prior, known, table=table) for prior in priors]
         return cls(
             stages=tuple(stages),
             priors=tuple(priors),
-            knowledge=tuple(
-                tuple(
-                    RowKnowledge.given(prior, known[:place], table=table) if stage.bands else None
-                    for stage, place in zip(stages, places, strict=True)
-                )
-                for prior in priors
-            ),
+            knowledge=tuple(each[: len(stages)] for each in knowledge),
+            at_end=tuple(each[-1] for each in knowledge if to_end and each[-1] is not None),
             remembered=remembered,
         )
 
-    def over(self, X: Array) -> Iterator[tuple[Array, Array, list[AskedOfRows]]]:
-        """Return features and noise of some rows, and columns in every stage, under each prior.
+    def over(self, X: Array) -> Iterator[tuple[Rows, list[AskedOfRows]]]:
+        """Return some rows, and their columns in every stage, under each prior.
 
         Parameters
         ----------
@@ -266,13 +323,14 @@ class RowStages:
         known_of_rows = features_under(self.priors, X, remembered=self.remembered)
         for (features, noise), knowledge in zip(known_of_rows, self.knowledge, strict=True):
             asked: list[AskedOfRows] = []
+            rows = Rows(features, noise)
             for stage, column, band, known in zip(
                 self.stages, columns, bands, knowledge, strict=True
             ):
                 if band is None or known is None:
                     asked.append(AskedOfRows(column, column, column * stage.scale))
                     continue
-                mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
+                mean, variance = rows.outputs(known, [one.scaled for one in asked])
                 account = account_in_bands(mean, variance, bands=band)
                 questions = weigh_rows(column, account.slope)
                 asked.append(
@@ -286,7 +344,31 @@ class RowStages:
                         account=account,
                     )
                 )
-            yield features, noise, asked
+            yield rows, asked
+
+
+def _knowledge_at(
+    places: Sequence[int | None], prior: SparsePrior, known: Sequence[Measurement], *, table: int
+) -> tuple[RowKnowledge | None, ...]:
+    """Return what is known before each of some places among measurements, None where not asked.
+
+    Of answers about one table, all of it is part of what is known at the last.
+    """
+    last = max((place for place in places if place is not None), default=0)
+    if any(one.strategy.table != table for one in linear_measurements(known[:last])):
+        return tuple(
+            None if place is None else RowKnowledge.given(prior, known[:place], table=table)
+            for place in places
+        )
+    if all(place is None for place in places):
+        return tuple(None for _ in places)
+    whole = RowKnowledge.given(prior, known[:last], table=table)
+    counts = [
+        sum(one.strategy.n_answers for one in linear_measurements(known[: place or 0]))
+        for place in places
+    ]
+    pairs = zip(places, counts, strict=True)
+    return tuple(None if place is None else whole.first(count) for place, count in pairs)
 
 
 def features_under(

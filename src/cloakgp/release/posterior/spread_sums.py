@@ -19,7 +19,7 @@ from cloakgp.models import SparsePrior
 from cloakgp.release.bands import RowSpread
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import moments_of_spread
-from cloakgp.release.posterior.row_stages import RowKnowledge, RowStages, over_blocks_of
+from cloakgp.release.posterior.row_stages import RowStages, over_blocks_of
 from cloakgp.release.streamed_strategy import RuleColumns
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -104,8 +104,7 @@ def sum_spread(
     table : int
     """
     work = _Spreading(
-        stages=RowStages.given(priors, known, table=table),
-        knowledge=tuple(RowKnowledge.given(prior, known, table=table) for prior in priors),
+        stages=RowStages.given(priors, known, table=table, to_end=True),
         columns=columns,
         spread=spread,
     )
@@ -117,7 +116,6 @@ class _Spreading:
     """The sums of one chunk."""
 
     stages: RowStages
-    knowledge: tuple[RowKnowledge, ...]
     columns: RuleColumns
     spread: RowSpread
 
@@ -127,10 +125,8 @@ class _Spreading:
     def _of_block(self, X: Array) -> SpreadSums:
         weights, question = self.columns(X), self.spread.of_rows(X)
         expected, scatter, squares = [], [], []
-        for (features, noise, asked), known in zip(
-            self.stages.over(X), self.knowledge, strict=True
-        ):
-            mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
+        for (rows, asked), known in zip(self.stages.over(X), self.stages.at_end, strict=True):
+            mean, variance = rows.outputs(known, [one.scaled for one in asked])
             means, variances = moments_of_spread(question, mean=mean, variance=variance)
             expected.append(weights @ means)
             scatter.append(np.square(weights) @ variances)
