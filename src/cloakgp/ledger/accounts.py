@@ -334,6 +334,16 @@ class Account:
             own=None if own is None else frozenset(own),
         )
 
+    def keyed(self, key: str, *, choices: str = "") -> Account:
+        """Return the account for one charge that has a key.
+
+        Parameters
+        ----------
+        key, choices : str
+            As for `publish`.
+        """
+        return replace(self, key=key, choices=_digest_choices(choices))
+
     def check_inputs(self) -> None:
         """Refuse public inputs that are private columns of the account, if one is named.
 
