@@ -211,6 +211,39 @@ def test_a_copy_of_a_folder_draws_no_second_answer_under_the_charge_of_the_first
     assert standing(ledger).spent == before.spent
 
 
+def test_a_copy_from_before_its_site_left_draws_no_second_answer(tmp_path, alone, ledger):
+    alone.ask()
+    folder = tmp_path / "sites" / "west"
+    shutil.copytree(folder, tmp_path / "older")
+    alone.step()
+    alone.sites["west"].leave()
+    alone.exchange.files.pop("attempt-1/question-1/answers/west.json")
+    shutil.rmtree(folder)
+    (tmp_path / "older").rename(folder)
+    alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
+    for _ in range(2):
+        with pytest.raises(SpendingError, match=r"was voided.*nothing more of it is sent"):
+            alone.step("west")
+    assert not (folder / "answer-1-1.json").exists()
+    assert standing(ledger).used == 0.0
+
+
+def test_sites_of_one_account_are_counted_together(tmp_path, ledger):
+    """What one of them draws, or voids as it leaves, is no copy's of another."""
+    ward = ward_of(tmp_path, ledger)
+    ward.ask()
+    ward.step("west")
+    ward.sites["west"].leave()
+    del ward.sites["west"]
+    ward.step("north")
+    before = standing(ledger)
+    ward.step("east")
+    assert standing(ledger) == before
+    ward.coordinator.begin_without(["west"])
+    ward.finish()
+    assert standing(ledger).used == pytest.approx(0.5, abs=0.02)
+
+
 def imported(ledger, release, path):
     release.save(path)
     [found] = import_releases(ledger.account("patients"), [path], reason="older than the ledger")

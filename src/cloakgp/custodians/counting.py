@@ -200,7 +200,9 @@ def check_unnoted(account: Account, *, choices: str) -> None:
     """Refuse a question of which a site has no note, and the ledger a charge with noise drawn.
 
     A question is noted before it is charged, so that another copy of the site's folder charged it;
-    or another site of the same account, with other choices, whose charge counts for both.
+    or another site of the same account, with other choices, whose charge counts for both. Where
+    that charge was voided, the copy's answer may be with others all the same, and a second one
+    would go by the same masks.
 
     Parameters
     ----------
@@ -221,6 +223,8 @@ def check_unnoted(account: Account, *, choices: str) -> None:
         return
     if known is not None and known.open and known.drawn:
         raise SpendingError(ANSWERED_ELSEWHERE)
+    if known is None and account.is_voided(str(account.key), choices=choices):
+        raise SpendingError(VOIDED)
 
 
 def ensure_charged(account: Account, cost: Cost, *, budget: Budget, unit: Unit = "row") -> None:
