@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from cloakgp import load as opened
-from cloakgp.release.io.bundle import FORMAT_VERSION
+from cloakgp.release.io.bundle import COEFFICIENTS, FORMAT_VERSION
 from cloakgp.report.describe import describe
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
@@ -108,6 +108,16 @@ def test_it_predicts_as_it_did_and_after_being_saved_again(kind, tmp_path):
         assert list(release.input_names) == expected["input_names"]
     if expected["output_name"] is not None:
         assert release.output_name == expected["output_name"]
+
+
+def test_what_other_programs_predict_by_is_in_a_file_that_is_written_again(kind):
+    """Of kept files alone, readers in other languages would not notice that it is gone."""
+
+    def told(content):
+        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+            return set(json.loads(bundle.read("manifest.json")).get(COEFFICIENTS, {}))
+
+    assert told(opened(path_of(kind)).to_bytes()) >= told(path_of(kind).read_bytes())
 
 
 def test_it_guarantees_what_it_did(kind):

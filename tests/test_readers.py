@@ -18,6 +18,7 @@ import cloakgp
 from cloakgp import (
     DPGPClassifier,
     DPGPClassifierPrivateInputs,
+    DPGPMultiOutputRegressor,
     DPGPQuantileRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
@@ -497,6 +498,31 @@ def test_calibration_and_noise_that_varies_are_told_alike(name, language, tmp_pa
     interval = np.column_stack(release.predict_interval(rows.to_numpy(), COVERAGE))
     close(pd.DataFrame(told["interval"]), interval)
     close(told["above"], release.probability_above(rows.to_numpy(), THRESHOLD))
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+def test_several_outputs_of_raw_columns_are_told_alike(language, table, tmp_path, request):
+    """Of a release that this version wrote: kept files are of earlier ones."""
+    X, y = table
+    outputs = pd.DataFrame({"pay": y, "été": 60 - y / 2})
+    model = DPGPMultiOutputRegressor(bounds=[(0, 60), (0, 60)], **BUDGET)
+    release, rows = model.fit(X, outputs).release_, X.head(7)
+    paths = saved(release, rows, tmp_path)
+    if language == "javascript":
+        command = [request.getfixturevalue("node"), "--input-type=module", "-e", WITH_NODE, *paths]
+        told = json.loads(run(command, JAVASCRIPT))["predict"]
+        assert [each["name"] for each in told[0]] == ["pay", "été"]
+        found = [[(each["mean"], each["sd"], each["newSd"]) for each in row] for row in told]
+        found = np.array(found).reshape(len(rows), 6)
+    else:
+        command = [request.getfixturevalue("rscript"), "-e", WITH_R, *paths]
+        told = json.loads(run(command, R))["predict"]
+        parts = ("", "_sd", "_new_sd")
+        assert list(told) == [name + part for name in ("pay", "été") for part in parts]
+        found = np.column_stack(list(told.values()))
+    mean, sd = release.predict(rows, return_std=True)
+    _, new_sd = release.predict(rows, return_std=True, new_output=True)
+    close(found, np.stack([mean, sd, new_sd], axis=2).reshape(len(rows), 6))
 
 
 # Intervals of one row for any exposures.

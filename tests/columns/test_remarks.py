@@ -58,6 +58,14 @@ def test_numbers_that_may_be_codes_are_remarked():
     assert remarks_on(infer_schema(few, ["code"]), few) == {}
 
 
+@pytest.mark.parametrize("cells", [["01685", "12001", "99084"], ["007", "", "12"]])
+def test_whole_numbers_that_begin_with_zero_are_remarked(cells):
+    """Postcodes are taken for amounts, as many as there are."""
+    assert "whole numbers that begin with 0, as 007 does" in said_of(cells * 30)[-1]
+    for amounts in (["0", "12", "7"], ["0.5", "12", "7"], ["-3", "0", "12"]):
+        assert not any("007" in each for each in said_of(amounts * 30))
+
+
 def test_a_table_without_rows_is_not_remarked():
     schema = Schema((Number("age"), Category("job", levels=("cook",))))
     assert remarks_on(schema, {"age": [], "job": []}) == {}

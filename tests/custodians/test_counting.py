@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from older_copies import keep_copy, put_back
@@ -179,6 +180,68 @@ def test_a_lost_folder_is_not_drawn_for_again(alone, tmp_path, ledger):
     alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
     with pytest.raises(SpendingError, match="closed the charge"):
         alone.step("west")
+
+
+def test_a_copy_of_a_folder_draws_no_second_answer_under_the_charge_of_the_first(
+    tmp_path, alone, ledger
+):
+    """An older copy that was put back, where the first answer was lost or taken away."""
+    alone.ask()
+    folder = tmp_path / "sites" / "west"
+    shutil.copytree(folder, tmp_path / "older")
+    alone.step()
+    first = alone.exchange.files.pop("attempt-1/question-1/answers/west.json")
+    newer = folder.rename(tmp_path / "newer")
+    shutil.copytree(tmp_path / "older", folder)
+    before = standing(ledger)
+    alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
+    for _ in range(2):
+        with pytest.raises(SpendingError, match=r"another copy of the folder.*Nothing was drawn"):
+            alone.step("west")
+    assert not alone.exchange.has("attempt-1/question-1/answers/west.json")
+    assert not (folder / "answer-1-1.json").exists()
+    assert standing(ledger) == before
+    # The copy that drew goes on.
+    shutil.rmtree(folder)
+    newer.rename(folder)
+    alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
+    alone.step("west")
+    assert alone.exchange.get("attempt-1/question-1/answers/west.json") == first
+    alone.finish()
+    assert standing(ledger).spent == before.spent
+
+
+def test_a_copy_from_before_its_site_left_draws_no_second_answer(tmp_path, alone, ledger):
+    alone.ask()
+    folder = tmp_path / "sites" / "west"
+    shutil.copytree(folder, tmp_path / "older")
+    alone.step()
+    alone.sites["west"].leave()
+    alone.exchange.files.pop("attempt-1/question-1/answers/west.json")
+    shutil.rmtree(folder)
+    (tmp_path / "older").rename(folder)
+    alone.sites["west"] = ward_of(tmp_path, ledger, exchange=alone.exchange).sites["west"]
+    for _ in range(2):
+        with pytest.raises(SpendingError, match=r"was voided.*nothing more of it is sent"):
+            alone.step("west")
+    assert not (folder / "answer-1-1.json").exists()
+    assert standing(ledger).used == 0.0
+
+
+def test_sites_of_one_account_are_counted_together(tmp_path, ledger):
+    """What one of them draws, or voids as it leaves, is no copy's of another."""
+    ward = ward_of(tmp_path, ledger)
+    ward.ask()
+    ward.step("west")
+    ward.sites["west"].leave()
+    del ward.sites["west"]
+    ward.step("north")
+    before = standing(ledger)
+    ward.step("east")
+    assert standing(ledger) == before
+    ward.coordinator.begin_without(["west"])
+    ward.finish()
+    assert standing(ledger).used == pytest.approx(0.5, abs=0.02)
 
 
 def imported(ledger, release, path):

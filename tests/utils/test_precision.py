@@ -54,6 +54,20 @@ def test_what_others_compute_has_their_digits():
         assert (exact.dps, mpmath.mp.dps) == (DIGITS, 15)
 
 
+def test_who_was_interrupted_leaves_nobody_other_digits():
+    """Functions of mpmath's take ten bits more, which an interrupt can keep from going."""
+
+    def interrupted():
+        with many_digits() as exact:
+            exact.prec += 10
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with many_digits() as exact:
+        assert exact.dps == DIGITS
+
+
 def test_one_thread_at_a_time_has_it():
     """Its functions set its precision while they work."""
     began, got = threading.Event(), threading.Event()

@@ -28,6 +28,8 @@ from cloakgp.utils.formatting import percent
 FEW_ROWS = 20
 # So many different whole numbers may be codes, if each is in so many rows on average.
 FEWEST_CODES, MOST_CODES, ROWS_A_CODE = 3, 24, 10
+# Amounts are not written so, and codes such as postcodes are.
+PADDED = re.compile(r"0[0-9]+")
 # Two different values are an answer, such as yes and no, and name nobody.
 FEWEST_PERSONS = 3
 # Of different cells that decide in which forms dates are written.
@@ -354,7 +356,12 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
     if whole and len(there) == rows >= FEW_ROWS and _counts(there[:, 0]):
         told.append("it counts the rows: an id, perhaps, or their order")
     different = len(np.unique(there)) if whole else 0
-    if FEWEST_CODES <= different <= min(MOST_CODES, len(there) // ROWS_A_CODE):
+    if whole and any(map(PADDED.fullmatch, texts_alone(cells[0], codes=codes))):
+        told.append(
+            "whole numbers that begin with 0, as 007 does, are taken for amounts: if they are "
+            "codes, declare a category"
+        )
+    elif FEWEST_CODES <= different <= min(MOST_CODES, len(there) // ROWS_A_CODE):
         told.append(
             f"{different} different whole numbers, taken for amounts: if they are codes without an "
             "order, declare a category"

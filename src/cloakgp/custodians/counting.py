@@ -51,6 +51,12 @@ VOIDED = (
     "another plan"
 )
 MISSING = "the ledger has no charge of this question any more: nothing more of it is sent"
+# Why nothing is drawn for a question that is not in the journal.
+ANSWERED_ELSEWHERE = (
+    "the ledger counts this question, and this site's folder has no note of it: noise was drawn "
+    "from another copy of the folder, and a second answer would go uncounted. Nothing was drawn: "
+    "go on with that copy; or leave (--leave, Site.leave), and agree on another plan"
+)
 
 
 @dataclass(frozen=True)
@@ -188,6 +194,37 @@ def _has_room(limit: Budget, *costs: Cost) -> bool:
     if total.gaussian:
         return rule.takes_whole(total, draws=len(costs))
     return rule.accepts(total) or (len(costs) <= 1 and rule.takes_whole(total))
+
+
+def check_unnoted(account: Account, *, choices: str) -> None:
+    """Refuse a question of which a site has no note, and the ledger a charge with noise drawn.
+
+    A question is noted before it is charged, so that another copy of the site's folder charged it;
+    or another site of the same account, with other choices, whose charge counts for both. Where
+    that charge was voided, the copy's answer may be with others all the same, and a second one
+    would go by the same masks.
+
+    Parameters
+    ----------
+    account : Account
+        With the question's key.
+    choices : str
+        Those of the charge if this site opened it.
+
+    Raises
+    ------
+    SpendingError
+    """
+    from cloakgp.ledger.errors import OtherChoicesError
+
+    try:
+        known = account.find(str(account.key), choices=choices)
+    except OtherChoicesError:
+        return
+    if known is not None and known.open and known.drawn:
+        raise SpendingError(ANSWERED_ELSEWHERE)
+    if known is None and account.is_voided(str(account.key), choices=choices):
+        raise SpendingError(VOIDED)
 
 
 def ensure_charged(account: Account, cost: Cost, *, budget: Budget, unit: Unit = "row") -> None:

@@ -717,8 +717,10 @@ class Site:
         journal, charge = self.folder.load(), charge_name(key, digest)
         if journal.begun == charge:
             return journal
-        if self._ledger is not None and journal.charges.get(journal.begun, True) is None:
-            self._void(journal.begun, reason=counting.EXCHANGED)
+        if self._ledger is not None:
+            counting.check_unnoted(self._account_of(charge), choices=self._choices)
+            if journal.charges.get(journal.begun, True) is None:
+                self._void(journal.begun, reason=counting.EXCHANGED)
         journal = replace(journal, begun=charge)
         self.folder.save(journal)
         return journal
@@ -826,8 +828,13 @@ class Site:
         assert self._ledger is not None
         roster = self.folder.load().roster
         named = f"custodians {roster}, question {charge}"
-        account = replace(self._ledger.account(self._account), key=named)
+        account = self._ledger.account(self._account).keyed(named, choices=self._choices)
         return replace(account, declared_public=self._declared_public)
+
+    @property
+    def _choices(self) -> str:
+        """What tells its charges from those of other sites of one account."""
+        return f"site {self.name}"
 
 
 def _limit_in_words(limit: Budget, takes: Callable[[float], bool], *, delta: float) -> str:

@@ -334,6 +334,16 @@ class Account:
             own=None if own is None else frozenset(own),
         )
 
+    def keyed(self, key: str, *, choices: str = "") -> Account:
+        """Return the account for one charge that has a key.
+
+        Parameters
+        ----------
+        key, choices : str
+            As for `publish`.
+        """
+        return replace(self, key=key, choices=_digest_choices(choices))
+
     def check_inputs(self) -> None:
         """Refuse public inputs that are private columns of the account, if one is named.
 
@@ -636,7 +646,7 @@ class Account:
             release=charge["release"],
         )
 
-    def is_voided(self, key: str) -> bool:
+    def is_voided(self, key: str, *, choices: str = "") -> bool:
         """Return whether noise was drawn under a key, and its charge was voided.
 
         By the word of a person that nobody will see what was drawn. The key is free again, so that
@@ -645,6 +655,8 @@ class Account:
         Parameters
         ----------
         key : str
+        choices : str
+            As for `publish`: if there are any, charges with others are passed over.
 
         Raises
         ------
@@ -656,10 +668,15 @@ class Account:
             voided = TableStore(connection).all(
                 "charges", account=self.name, state=projection.VOIDED
             )
-            return any(
-                projection.drawn_of(charge) != Amount()
-                and _opening_of(charge["number"], connection).get("key") == key
+            openings = [
+                _opening_of(charge["number"], connection)
                 for charge in voided
+                if projection.drawn_of(charge) != Amount()
+            ]
+            return any(
+                opening.get("key") == key
+                and (not choices or opening.get("choices") == _digest_choices(choices))
+                for opening in openings
             )
 
     def counts(self, digest: str) -> bool:

@@ -41,6 +41,8 @@ SQLITE_SETTINGS = (
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={int(1000 * PATIENCE)}",
 )
+# The lock of a server that whoever changes tables holds.
+UPGRADES = 0x636C6F616B
 NO_ADDRESS = "a ledger is a file, sqlite:///FILE or postgresql://HOST/NAME"
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
@@ -185,7 +187,8 @@ def upgrade(
     """Bring tables to the state of this version of the package.
 
     A new database gets the tables as they are now, with the mark of the newest migration; an older
-    one passes through the migrations that it lacks.
+    one passes through the migrations that it lacks. One process at a time does so: others wait, and
+    find it done.
 
     Parameters
     ----------
@@ -202,6 +205,9 @@ def upgrade(
     NewerTablesError
         If the mark is of a migration that this version lacks.
     """
+    if connection.dialect.name == "postgresql":
+        # Of SQLite a transaction that writes is the only one.
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADES)))
     script = _migrations_of(migrations)
     context = MigrationContext.configure(connection, opts={"version_table": version_table})
     revision = context.get_current_revision()

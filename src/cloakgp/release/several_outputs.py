@@ -567,10 +567,16 @@ class MultiOutputRelease(SavedRelease):
             if np.abs(np.subtract(seen[output], (declared.lo, declared.hi))).max() > room:
                 raise ValueError("its counts are about other bounds")
 
-    def _coefficients(self, stored: Store) -> dict[str, Any]:
-        """Return that of the entries, and the units of each output."""
+    def coefficients(self, *, stored: Store, beside: bool = False) -> dict[str, Any]:
+        """Return what programs in other languages predict by: of the entries, and their units.
+
+        Parameters
+        ----------
+        stored, beside
+            As for `SavedRelease.coefficients`.
+        """
         units = zip(self.names, self.units.middles, self.units.widths, strict=True)
-        return coefficient_tree(self.entries, stored=stored, beside=True) | {
+        return coefficient_tree(self.entries, stored=stored, beside=beside) | {
             "inputs": self.n_inputs,
             "several": [
                 {"name": name, "middle": float(middle), "width": float(width)}
