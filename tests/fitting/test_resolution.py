@@ -65,7 +65,7 @@ def test_the_expected_error_is_that_of_rows_asked_in_parts(rng):
     prior, rows, noise_sd = prior_on(X), 400, 3.0
     pivots = Pivots.of(prior, X, most=8)
     asked = Asked(rows=rows, noise_variance=0.1, answer_variance=noise_sd**2, answers=8)
-    found = asked.expected_variance(pivots.features(8), pivots.unexplained[8])
+    found = asked.expected_variance(pivots.moments, pivots.unexplained[8])
     latent = prior.kernel(X)
     own = 0.1 / (rows / 8) + noise_sd**2 / (rows / 8) ** 2
     after = latent - latent @ np.linalg.solve(latent + own * np.eye(8), latent)
@@ -92,7 +92,7 @@ def test_more_are_taken_where_more_can_be_told(rng):
     asked = Asked(rows=100_000, noise_variance=0.1, answer_variance=1.0, answers=300)
 
     def expected(count):
-        return asked.expected_variance(pivots.features(count), pivots.unexplained[count])
+        return asked.expected_variance(pivots.moments[:count, :count], pivots.unexplained[count])
 
     assert expected(counts["usual"]) <= 1.05**2 * min(expected(count) for count in (100, 200, 300))
 

@@ -25,6 +25,7 @@ cannot refute them. So later stages are designed for half of these (`finer`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,9 +111,11 @@ class Pivots:
             unexplained=np.array(unexplained),
         )
 
-    def features(self, count: int) -> Array:
-        """Return L_M, what so many rows explain of all, shape (n, M)."""
-        return self.factor[:, :count]
+    @cached_property
+    def moments(self) -> Array:
+        """LᵀL/n, shape (m, m): of fewer rows, its first block."""
+        moments: Array = self.factor.T @ self.factor / len(self.factor)
+        return moments
 
 
 @dataclass(frozen=True)
@@ -136,18 +139,18 @@ class Asked:
     answer_variance: float
     answers: int
 
-    def expected_variance(self, features: Array, unexplained: float) -> float:
+    def expected_variance(self, moments: Array, unexplained: float) -> float:
         """Return the expected squared error of the curve with some inducing inputs.
 
         Parameters
         ----------
-        features : array of shape (n, M)
-            Φ, with Φ Φᵀ the covariance that they explain of n rows.
+        moments : array of shape (M, M)
+            ΦᵀΦ/n, with Φ Φᵀ the covariance that they explain of n rows.
         unexplained : float
             u, the mean variance that they leave.
         """
-        count = features.shape[1]
-        explained = linalg.eigvalsh(features.T @ features / len(features))
+        count = len(moments)
+        explained = linalg.eigvalsh(moments)
         explained = np.maximum(explained, 0.0)
         own = self.noise_variance + unexplained
         each = own + self.answer_variance * min(count, self.answers) / self.rows
@@ -236,13 +239,14 @@ def resolve(
     while counts[-1] < most:
         counts.append(min(round(counts[-1] * GROWTH), most))
     expected = [
-        asked.expected_variance(pivots.features(count), float(pivots.unexplained[count]))
+        asked.expected_variance(pivots.moments[:count, :count], float(pivots.unexplained[count]))
         for count in counts
     ]
     enough = (1.0 + NEAR) ** 2 * min(expected)
     features = prior.features(candidates).T
     left = latent_variance(prior.kernel, candidates) - np.square(features).sum(axis=1)
-    if asked.expected_variance(features, float(np.maximum(left, 0.0).mean())) <= enough:
+    moments = features.T @ features / len(features)
+    if asked.expected_variance(moments, float(np.maximum(left, 0.0).mean())) <= enough:
         return prior.inducing
     chosen = next(count for count, value in zip(counts, expected, strict=True) if value <= enough)
     return candidates[pivots.places[:chosen]]
