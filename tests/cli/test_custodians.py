@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from cloakgp import Release, load
 from cloakgp.cli import app
 from cloakgp.client import Client
+from cloakgp.custodians import Site
 from cloakgp.data.tables import read_people
 from cloakgp.ledger import Ledger
 from cloakgp.service.app import create_app
@@ -396,6 +397,24 @@ def test_several_processes_on_one_machine(folder, patience):
         told, _ = process.communicate(timeout=2 * patience)
         assert "The release is there" in told
     assert Release.load(folder / "release.cloak").n_rows == 60
+
+
+def test_a_roster_that_is_closed_between_two_looks_is_answered(monkeypatch):
+    """Who trusts the exchange, or compared the roster, stopped there, and the others waited."""
+    done(*PLAN)
+    step()
+    taken = Site.step
+
+    def before_the_roster(self):
+        told = taken(self)
+        if not Path("shared/roster.json").exists():
+            run("collect", "shared")
+        return told
+
+    monkeypatch.setattr(Site, "step", before_the_roster)
+    result = answer("north", "--wait", "3")
+    assert result.exit_code == 0, result.output
+    assert "Answered" in result.output
 
 
 def test_a_release_of_classes(folder):

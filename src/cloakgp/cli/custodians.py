@@ -645,8 +645,8 @@ def _step_until_done(made: Site, coordinator: Coordinator, *, wait: float, poll:
 
 
 def _roster_to_compare(made: Site, coordinator: Coordinator) -> Roster | None:
-    """Return the roster if it is there, and this custodian has not compared it."""
-    return None if made.folder.load().roster else coordinator.roster
+    """Return the roster if it is there, and this custodian must compare it."""
+    return None if made.is_bound_to_roster else coordinator.roster
 
 
 def _told(what: str, coordinator: Coordinator) -> str:

@@ -441,6 +441,11 @@ class Site:
         self._agree("plan", digest_of(content))
         return plan
 
+    @property
+    def is_bound_to_roster(self) -> bool:
+        """Whether the roster was compared, now or before, or need not be: then it is answered."""
+        return self._is_bound(self._agreed, noted=self.folder.load().roster)
+
     def _is_bound(self, agreed: str, *, noted: str) -> bool:
         """Return whether a plan, or a roster, was compared, now or before, or need not be."""
         return bool(agreed or noted or self._trusts_exchange)
@@ -583,7 +588,7 @@ class Site:
         roster.check(plan)
         if not roster.digest.startswith(self._agreed):
             raise CustodiansError("the roster is another than was agreed: nothing was answered")
-        if not self._is_bound(self._agreed, noted=self.folder.load().roster):
+        if not self.is_bound_to_roster:
             # Not before it was compared.
             return None
         self._agree("roster", roster.digest)
