@@ -173,6 +173,14 @@ def test_quantiles_end_for_any_mean(log_mean, overdispersion):
     assert (counts.above(5.0) > 0.02).all()
 
 
+@pytest.mark.parametrize("log_mean", [3.0, 19.0, 21.0, 345.0])
+def test_above_half_a_count_more_is_above_the_count(log_mean):
+    """Where smaller ones stand for enormous counts, too."""
+    counts = mixture(log_mean, 40.0)
+    for whole in (-1.0, 0.0, 2.0, 3000.0):
+        np.testing.assert_array_equal(counts.above(whole + 0.7), counts.above(whole))
+
+
 def test_nothing_is_told_of_counts_whose_mean_is_unknown():
     counts = CountMixture(((1.0, np.array([[2.0] * 20, [np.nan] * 20]), 0.5),))
     np.testing.assert_array_equal(counts.quantile(0.5), [1.0, np.nan])

@@ -350,7 +350,9 @@ class CountMixture:
 
     def above(self, count: float) -> Array:
         """Return P(y > count) at every point, shape (P,)."""
-        return self._averaged(lambda one, scale: np.asarray(one.sf(count * scale)))
+        # Counts are whole: those above 2.5 are those above 2, of whatever stands for these.
+        whole = np.floor(count)
+        return self._averaged(lambda one, scale: np.asarray(one.sf(whole * scale)))
 
     def quantile(self, q: float) -> Array:
         """Return the least whole number with P(y ≤ number) ≥ q, shape (P,).
