@@ -51,7 +51,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	@echo "Tests: some twenty-five minutes on two fast cores, twice that on slow ones; some in a browser if there is one."
+	@echo "Tests: half an hour or so on two cores, more on slow ones; some in a browser if there is one."
 	$(PYTEST)
 
 ## What depends on the last bits, under the kernels that OpenBLAS picks for other processors, and
@@ -62,7 +62,7 @@ test-kernels: $(VENV)/.installed-dev
 	    if [ "$$kernel" ]; then export OPENBLAS_CORETYPE=$$kernel; fi; \
 	    now=$$($(ARCHITECTURE)); \
 	    if [ "$$now" = "$$before" ]; then continue; fi; \
-	    echo "Tests with OPENBLAS_CORETYPE=$$kernel; some three minutes on two cores. In force:" $$now; \
+	    echo "Tests with OPENBLAS_CORETYPE=$$kernel; some two minutes on two cores. In force:" $$now; \
 	    $(PYTEST) tests/test_kernels.py $(NUMBERS) $(WHOLE_FITS); \
 	done
 
