@@ -6,7 +6,7 @@ LOWEST := .venv-lowest
 OUTPUT := output
 # What the demo and the commands of the README's example need.
 USERS_EXTRAS := cli,plots,page
-# Four test processes on two cores, as two of them often wait: for a browser, a server or a child.
+# Four test processes on two cores, as one of them mostly waits: for a browser, a server or a child.
 # Threads of their own would only wait for each other. They start some fifty more: what is compiled
 # is kept for these, whatever the environment says.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1

@@ -334,8 +334,8 @@ class Account:
             own=None if own is None else frozenset(own),
         )
 
-    def keyed(self, key: str, *, choices: str = "") -> Account:
-        """Return the account for one charge that has a key.
+    def keyed(self, key: str | None, *, choices: str = "") -> Account:
+        """Return the account for one charge, under a key if there is one.
 
         Parameters
         ----------
@@ -566,9 +566,7 @@ class Account:
                 kept = self.recall(key, choices=choices)
                 if kept is not None:
                     return cast(Made, kept)
-        counting = _OneCharge(
-            replace(self, key=key, choices=_digest_choices(choices), resumed=resumed)
-        )
+        counting = _OneCharge(replace(self.keyed(key, choices=choices), resumed=resumed))
         with counted_by(counting), _exported(self):
             made = make()
         if counting.charge is None or counting.charge.number is None:
@@ -668,11 +666,11 @@ class Account:
             voided = TableStore(connection).all(
                 "charges", account=self.name, state=projection.VOIDED
             )
-            openings = [
+            openings = (
                 _opening_of(charge["number"], connection)
                 for charge in voided
                 if projection.drawn_of(charge) != Amount()
-            ]
+            )
             return any(
                 opening.get("key") == key
                 and (not choices or opening.get("choices") == _digest_choices(choices))

@@ -9,8 +9,6 @@ products: three small matrix products for all inputs together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
@@ -23,14 +21,8 @@ from cloakgp.models.kernels.rebuilding import count_free
 from cloakgp.models.latent import components
 from cloakgp.utils.arrays import Array
 
-# h(s), by smoothness; RBF is infinitely smooth. The first has no limit at s = 0, where no
-# lengthscale matters.
-FACTORS: dict[float, Callable[[Array], Array]] = {
-    0.5: lambda s: np.divide(np.exp(-s), s, out=np.zeros_like(s), where=s > 0),
-    1.5: lambda s: 3.0 * np.exp(-np.sqrt(3.0) * s),
-    2.5: lambda s: 5.0 / 3.0 * (1.0 + np.sqrt(5.0) * s) * np.exp(-np.sqrt(5.0) * s),
-    np.inf: lambda s: np.exp(-np.square(s) / 2.0),
-}
+# Of stationary kernels; RBF is infinitely smooth.
+SMOOTHNESSES = (0.5, 1.5, 2.5, np.inf)
 _KNOWN = (
     Sum,
     Product,
@@ -56,7 +48,7 @@ def has_adjoint(kernel: Kernel) -> bool:
     """
     return all(
         isinstance(part, FactoredKernel)
-        or (type(part) in _KNOWN and (type(part) is not Matern or part.nu in FACTORS))
+        or (type(part) in _KNOWN and (type(part) is not Matern or part.nu in SMOOTHNESSES))
         for part in components(kernel)
     )
 
@@ -98,7 +90,8 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
         return np.array([kernel.constant_value * float(weights.sum())])
     blocks, scales = blocks_of(kernel, inputs=X.shape[1])
     X, Z = X / scales[blocks], Z / scales[blocks]
-    scaled = weights * FACTORS[smoothness_of(kernel)](cdist(X, Z))
+    _, factors = values_and_factors(smoothness_of(kernel), cdist(X, Z))
+    scaled = weights * factors
     return by_lengthscale(kernel, sums_by_input(scaled, X, Z))
 
 
@@ -171,7 +164,7 @@ def values_and_factors(smoothness: float, s: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     smoothness : float
-        One of `FACTORS`.
+        One of `SMOOTHNESSES`.
     s : array
         In lengthscales.
 
@@ -181,6 +174,7 @@ def values_and_factors(smoothness: float, s: Array) -> tuple[Array, Array]:
     (array([1.]), array([3.]))
     """
     if smoothness == 0.5:
+        # h has no limit at s = 0, where no lengthscale matters.
         decay = np.exp(-s)
         return decay, np.divide(decay, s, out=np.zeros_like(s), where=s > 0)
     if np.isinf(smoothness):
