@@ -13,8 +13,9 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
+from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.cells import InputCells, between_cells
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.models.kernels.linear import LinearKernel
 
@@ -34,6 +35,11 @@ KERNELS = {
 }
 
 
+def at(X):
+    """Cells whose rows are all at one point."""
+    return InputCells(means=X, variances=np.zeros_like(X))
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("name", KERNELS)
 def test_sums_are_those_of_derivative_matrices(name, offset, rng):
@@ -43,14 +49,16 @@ def test_sums_are_those_of_derivative_matrices(name, offset, rng):
     weights, own = rng.normal(size=(7, 7)), rng.normal(size=7)
     assert has_adjoint(kernel)
     np.testing.assert_allclose(
-        pull_back(kernel, X[:4], X, weights[:4]),
+        between_cells(kernel, at(X), rows=slice(4)).pull_back(weights[:4]),
         np.einsum("ij,ijp->p", weights[:4], derivatives[:4]),
         rtol=1e-9,
         # Inputs so far from zero hold four digits less of their differences.
         atol=1e-12 * max(offset, 1.0) * np.abs(weights).sum(),
     )
     np.testing.assert_allclose(
-        pull_back_diagonal(kernel, X, own), np.einsum("i,iip->p", own, derivatives), atol=1e-12
+        between_cells(kernel, at(X)).pull_back_variances(own),
+        np.einsum("i,iip->p", own, derivatives),
+        atol=1e-12,
     )
 
 
@@ -61,12 +69,14 @@ def test_sums_of_a_kernel_between_outputs_are_those_of_derivative_matrices(rng):
     weights, own = rng.normal(size=(8, 8)), rng.normal(size=8)
     assert has_adjoint(kernel)
     np.testing.assert_allclose(
-        pull_back(kernel, X[:5], X, weights[:5]),
+        between_cells(kernel, at(X), rows=slice(5)).pull_back(weights[:5]),
         np.einsum("ij,ijp->p", weights[:5], derivatives[:5]),
         rtol=1e-9,
     )
     np.testing.assert_allclose(
-        pull_back_diagonal(kernel, X, own), np.einsum("i,iip->p", own, derivatives), atol=1e-12
+        between_cells(kernel, at(X)).pull_back_variances(own),
+        np.einsum("i,iip->p", own, derivatives),
+        atol=1e-12,
     )
 
 

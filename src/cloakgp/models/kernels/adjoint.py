@@ -2,16 +2,15 @@ r"""Adjoint derivatives of kernels: Σ_ij b_ij ∂k(x_i, z_j)/∂θ for all of �
 
 Where a number depends on a kernel matrix by derivatives b_ij, its gradient in the logarithms θ of
 the hyperparameters is a sum over the matrix, and no derivative matrix need be formed. Sums and
-products of the usual kernels are gone through part by part. With s² = Σ_d (x_d − z_d)²/ℓ_d²,
-derivatives in log ℓ_d are h(s) (x_d − z_d)²/ℓ_d², and the sum over pairs is one of squares and
-products: three small matrix products for all inputs together.
+products of the usual kernels are gone through part by part (`cloakgp.models.kernels.cells`). With
+s² = Σ_d (x_d − z_d)²/ℓ_d², derivatives in log ℓ_d are h(s) (x_d − z_d)²/ℓ_d², and the sum over
+pairs is one of squares and products: three small matrix products for all inputs together.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from cloakgp.models.kernels.blocks import BlockMatern
@@ -53,82 +52,6 @@ def has_adjoint(kernel: Kernel) -> bool:
     )
 
 
-def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
-    """Return Σ_ij b_ij ∂k(x_i, z_j)/∂θ, shape (p,), in the order of ``kernel.theta``.
-
-    Parameters
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-        One that `has_adjoint`.
-    X : array of shape (n, D)
-    Z : array of shape (m, D)
-    weights : array of shape (n, m)
-        b.
-
-    Examples
-    --------
-    >>> pull_back(ConstantKernel(3.0) * RBF(), np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1)))
-    array([1.81959198, 1.81959198])
-    """
-    if isinstance(kernel, Sum):
-        parts = (pull_back(part, X, Z, weights) for part in (kernel.k1, kernel.k2))
-        return np.concatenate(list(parts))
-    if isinstance(kernel, Product):
-        first, second = kernel.k1, kernel.k2
-        return np.concatenate(
-            [
-                pull_back(first, X, Z, _times(second, X, Z, weights)),
-                pull_back(second, X, Z, _times(first, X, Z, weights)),
-            ]
-        )
-    if not count_free(kernel):
-        return np.zeros(0)
-    if isinstance(kernel, FactoredKernel):
-        (rows, column), (others, across) = kernel.split(X), kernel.split(Z)
-        return pull_back(kernel.kernel, rows, others, weights * kernel.factor(column, across))
-    if isinstance(kernel, ConstantKernel):
-        return np.array([kernel.constant_value * float(weights.sum())])
-    blocks, scales = blocks_of(kernel, inputs=X.shape[1])
-    X, Z = X / scales[blocks], Z / scales[blocks]
-    _, factors = values_and_factors(smoothness_of(kernel), cdist(X, Z))
-    scaled = weights * factors
-    return by_lengthscale(kernel, sums_by_input(scaled, X, Z))
-
-
-def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
-    """Return Σ_i b_i ∂k(x_i, x_i)/∂θ, shape (p,).
-
-    Parameters
-    ----------
-    kernel, X
-        As for `pull_back`.
-    weights : array of shape (n,)
-
-    Examples
-    --------
-    >>> pull_back_diagonal(ConstantKernel(3.0) * RBF(), np.zeros((2, 1)), np.ones(2))
-    array([6., 0.])
-    """
-    if isinstance(kernel, Sum):
-        parts = (pull_back_diagonal(part, X, weights) for part in (kernel.k1, kernel.k2))
-        return np.concatenate(list(parts))
-    if isinstance(kernel, Product):
-        first, second = kernel.k1, kernel.k2
-        return np.concatenate(
-            [
-                pull_back_diagonal(first, X, weights * second.diag(X)),
-                pull_back_diagonal(second, X, weights * first.diag(X)),
-            ]
-        )
-    if isinstance(kernel, FactoredKernel):
-        rows, column = kernel.split(X)
-        return pull_back_diagonal(kernel.kernel, rows, weights * kernel.own_factor(column))
-    if isinstance(kernel, ConstantKernel) and count_free(kernel):
-        return np.array([kernel.constant_value * float(weights.sum())])
-    # The others have no hyperparameter, or one that does not matter at distance 0.
-    return np.zeros(count_free(kernel))
-
-
 def blocks_of(kernel: Kernel, *, inputs: int) -> tuple[NDArray[np.intp], Array]:
     """Return which block each input is in, shape (D,), and the lengthscale of each block.
 
@@ -142,15 +65,6 @@ def blocks_of(kernel: Kernel, *, inputs: int) -> tuple[NDArray[np.intp], Array]:
     blocks = np.asarray(kernel.blocks, np.intp) if many else np.arange(inputs)
     count = int(np.max(blocks)) + 1
     return blocks, np.broadcast_to(np.atleast_1d(kernel.length_scale), (count,))
-
-
-def _times(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
-    product: Array = (
-        weights * kernel.constant_value
-        if isinstance(kernel, ConstantKernel)
-        else weights * kernel(X, Z)
-    )
-    return product
 
 
 def smoothness_of(kernel: RBF | Matern | BlockMatern) -> float:

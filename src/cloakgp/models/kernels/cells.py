@@ -34,8 +34,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Pro
 from cloakgp.models.kernels.adjoint import (
     blocks_of,
     by_lengthscale,
-    pull_back,
-    pull_back_diagonal,
     smoothness_of,
     sums_by_input,
     values_and_factors,
@@ -250,7 +248,7 @@ class _Factored(CellKernel):
 
 
 class _Single(CellKernel):
-    """A kernel without parts: its variance moves with hyperparameters as at the means."""
+    """A kernel without parts: no lengthscale matters to a variance, at distance 0."""
 
     @property
     def means(self) -> tuple[Array, Array]:
@@ -263,7 +261,8 @@ class _Single(CellKernel):
         return np.asarray(self.kernel.diag(self.means[0]), dtype=np.float64)
 
     def pull_back_variances(self, weights: Array) -> Array:
-        return pull_back_diagonal(self.kernel, self.means[0], weights)
+        del weights
+        return np.zeros(count_free(self.kernel))
 
 
 class _AtMeans(_Single):
@@ -273,11 +272,16 @@ class _AtMeans(_Single):
     def matrix(self) -> Array:
         return np.asarray(self.kernel(*self.means))
 
-    def pull_back(self, weights: Array) -> Array:
-        return pull_back(self.kernel, *self.means, weights)
-
 
 class _Constant(_AtMeans):
+    def pull_back(self, weights: Array) -> Array:
+        if not count_free(self.kernel):
+            return np.zeros(0)
+        return np.array([self.kernel.constant_value * float(weights.sum())])
+
+    def pull_back_variances(self, weights: Array) -> Array:
+        return self.pull_back(weights)
+
     def times(self, weights: Array) -> Array:
         return np.asarray(weights * self.kernel.constant_value)
 
@@ -291,8 +295,13 @@ class _Linear(_AtMeans):
         found: Array = self.kernel.diag(self.means[0]) + spread.mean(axis=1)
         return found
 
+    def pull_back(self, weights: Array) -> Array:
+        # Nothing of it is learned.
+        del weights
+        return np.zeros(0)
 
-class _StationaryAtMeans(_AtMeans):
+
+class _StationaryAtMeans(_Single):
     @cached_property
     def scaled(self) -> tuple[Array, Array]:
         """Means of the inputs of both, in lengthscales."""
