@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold
 from cloakgp.fitting import strategies
 from cloakgp.fitting.bands import ONE_STAGE, Stage
 from cloakgp.fitting.defaults import choose_query
+from cloakgp.fitting.fit import learning_of_default_prior
 from cloakgp.fitting.steps import Learning as LearningSettings
 from cloakgp.privacy.workers import in_order
 from cloakgp.release import Hyperprior, Release
@@ -29,7 +30,6 @@ from experiments.cloaking import (
     Learning,
     Noise,
     Prior,
-    learned,
     mean_without_privacy,
 )
 from experiments.fits import release_under
@@ -267,6 +267,9 @@ class Row:
     prior_for : callable
         Training inputs → declared prior.
     learn : {"map", "average"} or None
+    default_prior : bool
+        Whether that prior is the estimator's default, of which it weighs smaller scales where
+        answers are few.
     stages : tuple of Stage
         How the budget is spread over measurements; see `cloakgp.fitting.bands`.
     at_held_out : bool
@@ -280,9 +283,19 @@ class Row:
     name: str
     prior_for: PriorFor
     learn: Learning = None
+    default_prior: bool = False
     stages: tuple[Stage, ...] = ONE_STAGE
     at_held_out: bool = False
     private: bool = True
+
+    def learning(self, *, epsilon: float, rows: int) -> LearningSettings:
+        """Return the settings of learning from the answers about some rows."""
+        chosen = LearningSettings(
+            hyperprior=None if self.learn is None else Hyperprior(), average=self.learn == "average"
+        )
+        if not self.default_prior:
+            return chosen
+        return learning_of_default_prior(chosen, epsilon=epsilon, persons=rows)
 
 
 def posterior_errors(
@@ -308,6 +321,7 @@ def posterior_errors(
         seeds = [protocol.seed(fold, draw) for draw in range(protocol.draws)]
         answered: dict[tuple[PriorFor, bool], list[Release]] = {}
         for row in rows:
+            learning = row.learning(epsilon=budget.epsilon, rows=len(train))
             if not row.private:
                 unnoised = mean_without_privacy(
                     X[train],
@@ -320,7 +334,9 @@ def posterior_errors(
                 continue
             if len(row.stages) > 1:
                 releases = [
-                    _released_in_stages(X[train], y[train], row=row, budget=budget, seed=seed)
+                    _released_in_stages(
+                        X[train], y[train], row=row, learning=learning, budget=budget, seed=seed
+                    )
                     for seed in seeds
                 ]
             else:
@@ -335,7 +351,12 @@ def posterior_errors(
                     answered[questions] = [
                         asked.released(y[train], insecure_seed=seed) for seed in seeds
                     ]
-                releases = [learned(release, row.learn) for release in answered[questions]]
+                releases = answered[questions]
+                if learning.hyperprior is not None:
+                    releases = [
+                        release.learn(learning.hyperprior, average=learning.average)
+                        for release in releases
+                    ]
             found[row.name].append(
                 [
                     root_mean_square(release.predict(X[held_out]) - truth[held_out])
@@ -347,7 +368,13 @@ def posterior_errors(
 
 
 def _released_in_stages(
-    X: Array, y: Array, *, row: Row, budget: Budget, seed: int | None
+    X: Array,
+    y: Array,
+    *,
+    row: Row,
+    learning: LearningSettings,
+    budget: Budget,
+    seed: int | None,
 ) -> Release:
     return release_under(
         row.prior_for(X),
@@ -356,10 +383,7 @@ def _released_in_stages(
         query=choose_query(X),
         bounds=budget.bounds,
         budget=strategies.Budget(budget.epsilon, budget.delta),
-        learning=LearningSettings(
-            hyperprior=None if row.learn is None else Hyperprior(),
-            average=row.learn == "average",
-        ),
+        learning=learning,
         stages=[(one.share, one.width) for one in row.stages],
         insecure_seed=seed,
     )

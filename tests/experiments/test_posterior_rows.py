@@ -52,7 +52,7 @@ def test_rows_are_the_estimator_s(toy, settings):
     """What a row computes in shared pieces is what `DPGPRegressor` does in one."""
     X, y = toy
     protocol = Protocol(folds=2, draws=2, insecure_seed=SEED)
-    row = Row("estimator", defaults, **settings)
+    row = Row("estimator", defaults, default_prior=True, **settings)
     found = posterior_errors(X, y, rows=(row,), budget=BUDGET, protocol=protocol)["estimator"]
     for fold, (train, held_out) in enumerate(protocol.splits(len(X))):
         for draw in range(2):
@@ -170,20 +170,23 @@ def test_the_command_prints_its_table():
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("setting", "most"), [(kung.TABLE_1[0], 8.5), (kung.TABLE_1[2], 7.0)], ids=["1d", "2d"]
+    ("setting", "in_stages", "at_once"),
+    [(kung.TABLE_1[0], 7.5, 9.9), (kung.TABLE_1[2], 5.6, 7.0)],
+    ids=["1d", "2d"],
 )
-def test_defaults_told_the_held_out_inputs(women, setting, most):
-    """Nothing chosen by hand; the papers' methods are told these inputs too.
+def test_defaults_are_better_than_the_papers_best(women, setting, in_stages, at_once):
+    """Nothing chosen by hand; the papers' methods are told the held-out inputs.
 
-    The aims were 8.5 and 6.7 cm; from age and weight it is 6.8.
+    Their best are 9.9 and 10.2 cm. In stages, as users have it, it is 7.2 and 5.3.
     """
-    rows = [row for row in kung_rows(setting) if "told" in row.name]
-    (errors,) = posterior_errors(
+    chosen = {"defaults": in_stages, "one stage, told the held-out inputs": at_once}
+    found = posterior_errors(
         setting.rows(women),
         kung.heights(women),
-        rows=rows,
+        rows=[row for row in kung_rows(setting) if row.name in chosen],
         budget=kung.BUDGET,
-        protocol=Protocol(draws=20, insecure_seed=SEED),
-    ).values()
-    assert errors.standard_error < 0.15
-    assert errors.mean <= most
+        protocol=Protocol(draws=10, insecure_seed=SEED),
+    )
+    for name, most in chosen.items():
+        assert found[name].standard_error < 0.15
+        assert found[name].mean <= most

@@ -38,7 +38,7 @@ from cloakgp.privacy.cohorts import largest_cohorts
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.spending import asking_cohort, hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Release
+from cloakgp.release import Hyperprior, Release
 from cloakgp.release.common_values import mostly_alike, rounds_of
 from cloakgp.release.hyperparameters.gradients import check_gradient
 from cloakgp.release.measurement import tables_of
@@ -265,10 +265,32 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
 
 
 def _learning(table: Table, plan: Plan) -> Learning:
-    """Return the settings of learning: with smaller scales of the prior where answers are few."""
-    chosen = plan.learning
-    few = plan.budget.epsilon * table.counted < FEW_ANSWERS * table.most_counted
-    if not (plan.default_prior and few and chosen.hyperprior is not None):
+    """Return the settings of learning from the answers of a table."""
+    if not plan.default_prior:
+        return plan.learning
+    persons = table.counted / table.most_counted
+    return learning_of_default_prior(plan.learning, epsilon=plan.budget.epsilon, persons=persons)
+
+
+def learning_of_default_prior(chosen: Learning, *, epsilon: float, persons: float) -> Learning:
+    """Return the settings of learning: with smaller scales of the prior where answers are few.
+
+    Parameters
+    ----------
+    chosen : Learning
+    epsilon : float
+        Of the whole fit.
+    persons : float
+        How often the rows of the largest group, or single rows, fit into all rows.
+
+    Examples
+    --------
+    >>> chosen = Learning(hyperprior=Hyperprior())
+    >>> [learning_of_default_prior(chosen, epsilon=1.0, persons=count).hyperprior.scale
+    ...  for count in (149, 150)]
+    [True, False]
+    """
+    if chosen.hyperprior is None or epsilon * persons >= FEW_ANSWERS:
         return chosen
     return replace(chosen, hyperprior=replace(chosen.hyperprior, scale=True))
 
