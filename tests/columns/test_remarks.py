@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -228,6 +230,8 @@ def test_dates_whose_years_may_come_first_or_last_are_left_to_the_schema(sign):
         ([f"{1950 + number // 4} Q{number % 4 + 1}" for number in range(100)], "quarters"),
         ([f"{1950 + number // 4}Q{number % 4 + 1}" for number in range(100)] * 3, "quarters"),
         ([f"{1950 + number // 40}-Q{number % 4 + 1}" for number in range(100)], "quarters"),
+        ([f"{2018 + number // 50} W{number % 50 + 1}" for number in range(100)], "weeks"),
+        ([f"w{number % 50 + 1}-{2018 + number // 50}" for number in range(100)], "weeks"),
     ],
 )
 def test_times_and_quarters_are_named_and_nobody_is_said_to_be_in_them(cells, meant):
@@ -239,6 +243,26 @@ def test_times_and_quarters_are_named_and_nobody_is_said_to_be_in_them(cells, me
         assert not any("--person" in one for one in told)
     # Few of them are no more than other text.
     assert not any("look like" in one for one in kind_of([*cells[:9], *"abcdefghijklmnop"])[1])
+
+
+def test_weeks_of_years_are_dates_as_the_standard_writes_them():
+    weeks = [f"{2018 + number // 50}-W{number % 50 + 1:02}" for number in range(100)]
+    column, told = kind_of(weeks)
+    assert column.kind == "date"
+    assert not any("look like" in one for one in told)
+    monday = (dt.date(2018, 1, 1) - dt.date(1970, 1, 1)).days
+    assert cells_of(weeks).times("default")[0][:3].tolist() == [monday, monday + 7, monday + 14]
+
+
+@pytest.mark.parametrize("form", ["%d%m%Y", "%m%d%Y"])
+@pytest.mark.parametrize("typed", [str, int])
+def test_numbers_that_look_like_dates_with_the_year_last_are_named(form, typed):
+    column, told = kind_of([typed(day) for day in of_days(form, count=300)])
+    assert column.kind == "number"
+    assert any(f"look like dates as {form}" in one for one in told)
+    # Of numbers of as many digits that are no days, nothing is said.
+    amounts = [typed(31_990_000 + 7 * number) for number in range(300)]
+    assert not any("look like" in one for one in kind_of(amounts)[1])
 
 
 def test_dates_that_a_schema_takes_for_words_are_named():

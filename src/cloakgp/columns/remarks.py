@@ -50,7 +50,14 @@ MEANT = (
         re.compile(r"[0-9]{4}[ -]?[Qq][1-4]|[Qq][1-4][ -]?[0-9]{4}"),
         "quarters of years: write the first day of each, such as 2026-04-01, to have dates",
     ),
+    (
+        re.compile(r"[0-9]{4}[ -]?[Ww][0-9]{1,2}|[Ww][0-9]{1,2}[ -]?[0-9]{4}"),
+        "weeks of years: write them as 2026-W05, or the first day of each, to have dates",
+    ),
 )
+# Whole numbers that are dates with the year last; with a zero in front, this is lost in numbers.
+YEAR_LAST = ("%d%m%Y", "%m%d%Y")
+YEAR_LAST_DIGITS = re.compile(r"[0-9]{3,4}(1[89]|20)[0-9]{2}")
 FAULTS = {
     "is not a number": "are no numbers",
     "is infinite": "are infinite",
@@ -356,7 +363,12 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
     if whole and len(there) == rows >= FEW_ROWS and _counts(there[:, 0]):
         told.append("it counts the rows: an id, perhaps, or their order")
     different = len(np.unique(there)) if whole else 0
-    if whole and any(map(PADDED.fullmatch, texts_alone(cells[0], codes=codes))):
+    if whole and different >= FEW_ROWS and (form := _year_last(cells[0], codes=codes)):
+        told.append(
+            f"whole numbers, taken for amounts, that look like dates as {form}: if they are, write "
+            "them as 2026-01-31"
+        )
+    elif whole and any(map(PADDED.fullmatch, texts_alone(cells[0], codes=codes))):
         told.append(
             "whole numbers that begin with 0, as 007 does, are taken for amounts: if they are "
             "codes, declare a category"
@@ -367,6 +379,15 @@ def _on_column(column: Column, cells: list[Cells], *, codes: frozenset[str]) -> 
             "order, declare a category"
         )
     return tuple(told)
+
+
+def _year_last(cells: Cells, *, codes: frozenset[str]) -> str:
+    """Return the form in which all of some whole numbers are dates; empty if there is none."""
+    texts = sorted(_counted(cells, codes=codes))
+    if not all(map(YEAR_LAST_DIGITS.fullmatch, texts)):
+        return ""
+    padded = cells_of([text.zfill(8) for text in texts])
+    return next((form for form in YEAR_LAST if np.isfinite(padded.times(form)[0]).all()), "")
 
 
 def _counts(numbers: np.ndarray[Any, np.dtype[np.float64]]) -> bool:

@@ -38,7 +38,7 @@ from cloakgp.privacy.cohorts import largest_cohorts
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.spending import asking_cohort, hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, Release
+from cloakgp.release import Release
 from cloakgp.release.common_values import mostly_alike, rounds_of
 from cloakgp.release.hyperparameters.gradients import check_gradient
 from cloakgp.release.measurement import tables_of
