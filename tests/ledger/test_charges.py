@@ -137,6 +137,22 @@ def test_of_a_call_whose_charge_is_voided_nobody_is_told_that_it_counts(
     ]
 
 
+def test_answers_noted_on_a_charge_that_is_voided_count_with_the_next_that_has_them(
+    ledger, account
+):
+    """Whoever voids it says that nobody will see them; if somebody does, they count anew."""
+    keyed, digest = account.keyed("a question"), "ab" * 32
+    drawn = charge(keyed, gaussian(0.05), close=False)
+    account.note("a question", digest)
+    assert account.counts(digest)
+    ledger.void(drawn.number, reason="lost before they were sent", although_drawn=True)
+    assert not account.counts(digest)
+    for _ in range(2):
+        charge(account, gaussian(0.05), draws=[digest])
+        assert account.counts(digest)
+    assert ledger.verify().sound
+
+
 def test_who_was_voided_while_running_draws_and_publishes_nothing(ledger, account):
     held = account.open_charge(spender())
     held.hold([(0.5, 1e-6)])

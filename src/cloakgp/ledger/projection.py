@@ -335,6 +335,8 @@ def _reconcile(content: Mapping[str, Any], rows: RowStore) -> None:
 def charge_of_draw(digest: str, account: str, rows: RowStore) -> int | None:
     """Return the number of an account's charge that counts a draw; None if none does.
 
+    A charge that was voided counts nothing: what follows from its draws, after all, counts anew.
+
     Parameters
     ----------
     digest : str
@@ -345,15 +347,16 @@ def charge_of_draw(digest: str, account: str, rows: RowStore) -> int | None:
     """
     for place in (digest, _draw_in(account, digest)):
         row = rows.get("draws", place)
-        if row is not None and _account_of(row["charge"], rows) == account:
-            number: int = row["charge"]
+        charge = None if row is None else _charge(row["charge"], rows)
+        if charge is not None and charge["account"] == account and charge["state"] != VOIDED:
+            number: int = charge["number"]
             return number
     return None
 
 
 def _note_draws(content: Mapping[str, Any], number: int, rows: RowStore) -> None:
     for digest in content.get("draws", ()):
-        account = _account_of(number, rows)
+        account = _charge(number, rows)["account"]
         if charge_of_draw(digest, account, rows) is None:
             known = rows.get("draws", digest) is not None
             place = _draw_in(account, digest) if known else digest
@@ -365,12 +368,11 @@ def _draw_in(account: str, digest: str) -> str:
     return f"{digest} {account}"
 
 
-def _account_of(charge: int, rows: RowStore) -> str:
-    row = rows.get("charges", charge)
+def _charge(number: int, rows: RowStore) -> Row:
+    row = rows.get("charges", number)
     if row is None:
-        raise ValueError(f"there is no charge {charge}")
-    name: str = row["account"]
-    return name
+        raise ValueError(f"there is no charge {number}")
+    return row
 
 
 def _count(charge: Mapping[str, Any], before: Amount, rows: RowStore) -> None:
