@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from threading import Barrier
+from threading import Barrier, get_ident
 
 import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cloakgp.utils.threads import FEW_BLOCKS, SMALL_PASS, each_of, over_blocks, suitable_threads
+from cloakgp.utils import threads
+from cloakgp.utils.threads import (
+    FEW_BLOCKS,
+    PARTS,
+    SMALL_PASS,
+    each_of,
+    over_blocks,
+    product,
+    suitable_threads,
+)
 
 BLAS = pytest.mark.usefixtures("two_threads")
 SEVERAL = pytest.mark.skipif(joblib.cpu_count() < 2, reason="there is one processor")
@@ -91,6 +100,40 @@ def test_what_an_item_raises_comes_out():
 def test_two_items_are_worked_on_at_once(patience):
     both = Barrier(2, timeout=patience)
     assert sorted(each_of(lambda _: both.wait(), ["one", "other"])) == [0, 1]
+
+
+@SEVERAL
+def test_what_a_thread_of_several_calls_each_of_in_turn_is_done_in_it(patience):
+    both = Barrier(2, timeout=patience)
+
+    def inner(_):
+        both.wait()
+        return each_of(lambda _: get_ident(), [0, 1, 2])
+
+    found = each_of(inner, ["one", "other"])
+    assert [len(set(one)) for one in found] == [1, 1]
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (1, 2, 3), (3, 4, 0), (37, 11, 5)])
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_products_are_numpy_s(rng, monkeypatch, shape, in_parts):
+    n, m, k = shape
+    left, right = rng.normal(size=(n, m)), rng.normal(size=(k, m)).T
+    if in_parts:
+        monkeypatch.setattr(threads, "LARGE_PRODUCT", 0.0)
+    np.testing.assert_allclose(product(left, right), left @ right, rtol=1e-13, atol=1e-13)
+
+
+def test_the_parts_of_a_product_do_not_depend_on_the_number_of_processors(rng, monkeypatch):
+    left, right = rng.normal(size=(37, 11)), rng.normal(size=(11, 5))
+    monkeypatch.setattr(threads, "LARGE_PRODUCT", 0.0)
+    found = []
+    for count in (1, 2, 2 * PARTS):
+        monkeypatch.setattr(joblib, "cpu_count", lambda count=count: count)
+        found.append(product(left, right))
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
 
 
 @SEVERAL

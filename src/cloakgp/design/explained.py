@@ -14,6 +14,7 @@ from scipy import linalg
 
 from cloakgp.design.weak_duality import Point
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.threads import product
 
 # Query directions that explain less than this share of the variance are left out of F, and the
 # most that they could explain is added to the certificate.
@@ -120,9 +121,9 @@ def evaluate(
     0.333333
     """
     covered = covariance.times(strategy.T)
-    answers = strategy @ covered
+    answers = product(strategy, covered)
     answers[np.diag_indices(len(answers))] += noise_sd**2
-    answered = strategy @ directions
+    answered = product(strategy, directions)
     weights = linalg.cho_solve(linalg.cho_factor(answers, lower=True), answered)
     return Point(
         strategy=strategy,

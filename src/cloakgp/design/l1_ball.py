@@ -29,7 +29,9 @@ Any R may be released: what is computed here decides how useful a release is, ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from scipy import linalg, optimize
@@ -42,7 +44,7 @@ from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate
 from cloakgp.design.weak_duality import Point, positive
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.threads import suitable_threads
+from cloakgp.utils.threads import LARGE_PRODUCT, each_of, suitable_threads
 
 # The Gaussian design that starts and bounds is solved to this gap at least.
 START_GAP = 1e-2
@@ -53,8 +55,9 @@ MEMORY = 20
 # the other, end the search. Where all answers matter alike, few of them explain less than that: the
 # search goes on to this share of them in any case.
 GROWTH, WORSE, PAYS, FEW = 1.4, 2, 2e-3, 0.05
-# From so many answers on, their number is doubled: what is explained depends little on it.
-MANY, MANY_GROWTH = 64, 2.0
+# From so many answers on, their number is doubled: what is explained depends little on it. From so
+# large a share of all, all are tried instead.
+MANY, MANY_GROWTH, NEARLY_ALL = 64, 2.0, 0.8
 # A step that gains less than this share of the unexplained variance is the last.
 STALLED = 1e-5
 # Answers of the Gaussian design below this share of its first are not begun with.
@@ -213,19 +216,25 @@ class _Problem:
         """Try more and more answers of a Gaussian design, and climb from the best number."""
         _, sizes, axes = np.linalg.svd(gaussian, full_matrices=False)
         leading = (sizes[:, None] * axes)[sizes > REDUNDANT * sizes[0]]
-        best, most, worse, count = leading[:1], -np.inf, 0, 1
-        while True:
-            free, explained = self.ascend(quartimax(leading[:count]), steps=TRIAL_STEPS)
-            pays = explained - most > PAYS * (self.prior_variance - explained)
-            worse = 0 if pays or count < FEW * len(leading) else worse + 1
-            if explained > most:
-                best, most = free, explained
-            if count == len(leading) or worse == WORSE:
+        best, most, worse = leading[:1], -np.inf, 0
+        # As many at a time as end the search. Of a small problem threads cost more than they save.
+        at_once = WORSE if self.directions.size * len(leading) > LARGE_PRODUCT else 1
+        growing = _numbers_of_answers(len(leading))
+        while counts := list(islice(growing, at_once)):
+            climbed = each_of(lambda count: self.trial(leading[:count]), counts)
+            for count, (free, explained) in zip(counts, climbed, strict=True):
+                pays = explained - most > PAYS * (self.prior_variance - explained)
+                worse = 0 if pays or count < FEW * len(leading) else worse + 1
+                if explained > most:
+                    best, most = free, explained
+            if worse >= WORSE:
                 break
-            growth = GROWTH if count < MANY else MANY_GROWTH
-            count = min(max(count + 1, int(growth * count)), len(leading))
         free, _ = self.ascend(best, steps=STEPS)
         return self.strategy(free)
+
+    def trial(self, leading: Array) -> tuple[Array, float]:
+        """Return what a few steps from the leading answers reach, and the variance explained."""
+        return self.ascend(quartimax(leading), steps=TRIAL_STEPS)
 
     def sum_over_groups(self, budgets: Array) -> Array:
         """Return for each row the sum over all rows that are protected with it."""
@@ -290,6 +299,18 @@ class _Problem:
             if point.explained - candidate.explained <= allowed:
                 return candidate
         return point
+
+
+def _numbers_of_answers(most: int) -> Iterator[int]:
+    """Yield the numbers of answers that are tried."""
+    count = 1
+    while count < most:
+        yield count
+        if count >= MANY and MANY_GROWTH * count > NEARLY_ALL * most:
+            break
+        growth = GROWTH if count < MANY else MANY_GROWTH
+        count = min(max(count + 1, int(growth * count)), most)
+    yield most
 
 
 def quartimax(answers: Array) -> Array:

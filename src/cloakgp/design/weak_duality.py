@@ -43,6 +43,7 @@ from scipy import linalg
 
 from cloakgp.design.solver import Progress
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.threads import product
 
 # Added to AᵀA, as shares of its mean eigenvalue: of several bounds the least counts. The first one
 # only keeps v away from zero.
@@ -209,7 +210,7 @@ def row_supports(slopes: Array, answered: Array, *, floor: float) -> Array:
     """
     directions = max(answered.shape[1], 1)
     mean = max(float(np.square(answered).sum()) / directions, np.finfo(np.float64).tiny)
-    along = slopes @ answered.T
+    along = product(slopes, answered.T)
     squares = np.einsum("nk,nk->n", along, along)
     squares += floor * mean * np.einsum("np,np->n", slopes, slopes)
     supports: Array = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
@@ -246,7 +247,7 @@ class Point:
     @cached_property
     def slopes(self) -> Array:
         """E, shape (N, P)."""
-        slopes: Array = self.covered @ self.weights
+        slopes = product(self.covered, self.weights)
         # In place: it is the largest array there is.
         np.subtract(self.directions, slopes, out=slopes)
         slopes /= self.noise_sd
@@ -255,15 +256,14 @@ class Point:
     @cached_property
     def answered(self) -> Array:
         """R E, shape (k, P)."""
-        answered: Array = self.strategy @ self.slopes
-        return answered
+        return product(self.strategy, self.slopes)
 
     @property
     def gradient(self) -> Array:
         """2 R E Eᵀ = 2 (W Fᵀ − W Wᵀ R K_y), shape (k, N): without E."""
         weights = self.weights
-        gradient: Array = weights @ self.directions.T
-        gradient -= (weights @ weights.T) @ self.covered.T
+        gradient = product(weights, self.directions.T)
+        gradient -= product(weights @ weights.T, self.covered.T)
         gradient *= 2.0
         return gradient
 

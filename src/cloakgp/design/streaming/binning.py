@@ -22,6 +22,7 @@ from cloakgp.design.streaming.rules import Columns
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.clusters import cluster_rows, membership_of
 from cloakgp.utils.passes import Chunk, Passes
+from cloakgp.utils.threads import product
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,12 +218,11 @@ class CellSums:
 
     def times(self, columns: Array) -> Array:
         """Return K_y B of the cells' sums of outputs, for B of shape (n, k)."""
-        product: Array
         if len(self.noise) < 2 * len(self.features):
-            product = self._latent @ columns
+            latent = product(self._latent, columns)
         else:
-            product = self.features.T @ (self.features @ columns)
-        return product + self.noise[:, None] * columns
+            latent = product(self.features.T, product(self.features, columns))
+        return latent + self.noise[:, None] * columns
 
     @cached_property
     def _latent(self) -> Array:
