@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, Release
 from cloakgp.data import ArrayRows
+from cloakgp.fitting import resolution
 from cloakgp.fitting.passes import RowTable, design_rows, restate
 from cloakgp.fitting.release_plan import PASS_STAGE_SECONDS
 from cloakgp.fitting.resolution import Asked, Pivots, finer, most_inducing, resolve
@@ -44,6 +46,27 @@ def test_each_row_leaves_what_a_sparse_model_on_those_so_far_leaves(seed, most):
         chosen = replace(prior, inducing=X[found.places[:count]])
         left = prior.query_variance(X) - np.square(chosen.features(X)).sum(axis=0)
         np.testing.assert_allclose(found.unexplained[count], left.sum() / (15 - count), atol=1e-4)
+
+
+@pytest.mark.parametrize("proposed", [1, 3])
+def test_rows_are_distributed_as_if_drawn_one_by_one(monkeypatch, proposed):
+    """Oracle: each is drawn with the share of the variance that those before it leave, computed."""
+    monkeypatch.setattr(resolution, "PROPOSED", proposed)
+    X, runs = np.array([[0.0], [0.3], [0.5], [1.4]]), 3000
+    prior = prior_on(X[:1])
+    covariance = prior.kernel(X)
+    expected = np.zeros((4, 4))
+    for first in range(4):
+        beside = covariance[:, first]
+        left = np.diag(covariance) - np.square(beside) / covariance[first, first]
+        left[first] = 0.0
+        expected[first] = left / left.sum() / 4
+    found = np.zeros((4, 4))
+    for seed in range(runs):
+        found[*Pivots.of(prior, X, most=2, random_state=seed).places] += 1
+    possible = expected > 0
+    assert not found[~possible].any()
+    assert stats.chisquare(found[possible], runs * expected[possible]).pvalue > 0.01
 
 
 def test_rows_are_drawn_where_much_is_left_and_none_where_nothing_is():

@@ -7,7 +7,9 @@ inducing inputs can follow. Both are post-processing of public inputs and publis
   variance of its latent value given those of the others, which is Cholesky's factorisation with
   random pivots (Chen, Epperly, Tropp and Webber 2025, *Randomly pivoted Cholesky*): for any kernel,
   nested, and near the least variance that so many can leave on average over rows. (The row of the
-  largest variance each time goes after rows far from all others, and leaves more.)
+  largest variance each time goes after rows far from all others, and leaves more.) Several rows are
+  proposed at a time, and all but some rejected, so that they are distributed as if drawn one by one
+  (Epperly, Tropp and Webber 2024, *Embrace rejection*): that takes products of matrices.
 * how many: with M of them, the mean squared error of the curve is expected to be
 
       u(M) + Σ_i λ_i s² / (s² + N λ_i),    s² = σ² + u(M) + ν² min(M, k)/N,
@@ -37,6 +39,8 @@ from cloakgp.utils.arrays import Array
 
 # Rows among which inducing inputs are chosen.
 CANDIDATES = 4096
+# So many are proposed at a time.
+PROPOSED = 64
 # The most of them, whatever is unexplained; and rows times their square, by which the time of
 # passes grows.
 MOST_INDUCING, MOST_WORK = 1000, 1e11
@@ -69,8 +73,8 @@ class Pivots:
     unexplained: Array
 
     @classmethod
-    def of(cls, prior: SparsePrior, X: Array, *, most: int) -> Pivots:
-        """Draw rows one by one, always the same.
+    def of(cls, prior: SparsePrior, X: Array, *, most: int, random_state: int = 0) -> Pivots:
+        """Draw rows.
 
         Parameters
         ----------
@@ -79,6 +83,8 @@ class Pivots:
         X : array of shape (n, D)
             Public inputs, of which none need be distinct.
         most : int
+        random_state : int
+            Of the draws. They concern public inputs only.
 
         Examples
         --------
@@ -88,23 +94,33 @@ class Pivots:
         >>> sorted((found.places // 2).tolist()), found.unexplained.round(2).tolist()
         ([0, 1], [1.0, 0.67, 0.01])
         """
-        kernel, rows, draws = prior.kernel, len(X), np.random.default_rng(0)
+        kernel, rows, draws = prior.kernel, len(X), np.random.default_rng(random_state)
         left = latent_variance(kernel, X)
         floor = EXPLAINED * float(left.max())
         factor = np.zeros((rows, min(most, rows)), order="F")
         places: list[int] = []
         unexplained = [float(left.mean())]
-        for place in range(factor.shape[1]):
-            if not left.max() > floor:
-                break
-            pivot = int(draws.choice(rows, p=left / left.sum()))
-            column = latent_covariance(kernel, X, X[[pivot]])[:, 0]
-            column -= factor[:, :place] @ factor[pivot, :place]
-            factor[:, place] = column / np.sqrt(left[pivot])
-            left = np.maximum(left - np.square(factor[:, place]), 0.0)
-            left[pivot] = 0.0
-            places.append(pivot)
-            unexplained.append(float(left.sum()) / max(rows - place - 1, 1))
+        while len(places) < factor.shape[1] and left.max() > floor:
+            known = factor[:, : len(places)]
+            proposed = draws.choice(rows, size=PROPOSED, p=left / left.sum())
+            levels = left[proposed] * draws.uniform(size=PROPOSED)
+            among = latent_covariance(kernel, X[proposed], X[proposed])
+            among -= known[proposed] @ known[proposed].T
+            # What is left is known better here than by differences of squares, where it is little.
+            left[proposed] = np.minimum(left[proposed], np.maximum(among.diagonal(), 0.0))
+            taken = _taken(among, levels, floor=floor)[: factor.shape[1] - len(places)]
+            if not taken:
+                continue
+            chosen = proposed[taken]
+            columns = latent_covariance(kernel, X, X[chosen]) - known @ known[chosen].T
+            root = linalg.cholesky(among[np.ix_(taken, taken)], lower=True)
+            columns = linalg.solve_triangular(root, columns.T, lower=True)
+            for pivot, column in zip(chosen.tolist(), columns, strict=True):
+                factor[:, len(places)] = column
+                left = np.maximum(left - np.square(column), 0.0)
+                left[pivot] = 0.0
+                places.append(pivot)
+                unexplained.append(float(left.sum()) / max(rows - len(places), 1))
         return cls(
             places=np.array(places, dtype=np.intp),
             factor=factor[:, : len(places)],
@@ -116,6 +132,30 @@ class Pivots:
         """LᵀL/n, shape (m, m): of fewer rows, its first block."""
         moments: Array = self.factor.T @ self.factor / len(self.factor)
         return moments
+
+
+def _taken(among: Array, levels: Array, *, floor: float) -> list[int]:
+    """Return which of the proposed rows are taken, in order.
+
+    Each is with the probability that is the share of its variance which those before it leave.
+
+    Parameters
+    ----------
+    among : array of shape (b, b)
+        Their covariance given the rows that were taken before.
+    levels : array of shape (b,)
+        Uniform between 0 and their variances.
+    floor : float
+        Of less than this nothing is taken.
+    """
+    left, taken = among.copy(), []
+    for place, level in enumerate(levels.tolist()):
+        variance = float(left[place, place])
+        if variance > max(level, floor):
+            taken.append(place)
+            column = left[:, place] / np.sqrt(variance)
+            left -= np.outer(column, column)
+    return taken
 
 
 @dataclass(frozen=True)
