@@ -35,14 +35,25 @@ REPRODUCIBLY := CLOAKGP_REPOSITORY=$(REPOSITORY) SOURCE_DATE_EPOCH=1767225600
 
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments reproduction benchmarks peers docs paper linkcheck dist sbom lock clean
+.PHONY: demo test test-kernels test-lowest lint lint-beside unit slow experiments reproduction benchmarks peers docs paper linkcheck dist sbom lock clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
 	$(BIN)/cloakgp demo --output-dir $(OUTPUT)
 
-## Lint, types, import contracts and tests.
-test: lint unit
+# What lint says while tests run is shown as a whole, and again at the end if it is no good.
+LINT_SAYS := $(VENV)/lint.log
+LINT_FAILED := $(VENV)/lint.failed
+
+## Lint, types, import contracts and tests: side by side, as types are checked on one core and some
+## tests are collected on another. Either that fails is a failure; the other still ends.
+test: $(VENV)/.installed-dev
+	@rm -f $(LINT_FAILED)
+	@$(MAKE) --no-print-directory -j 2 lint-beside unit || { cat $(LINT_FAILED) 2> /dev/null; exit 1; }
+
+lint-beside:
+	@$(MAKE) --no-print-directory lint > $(LINT_SAYS) 2>&1 || mv $(LINT_SAYS) $(LINT_FAILED); \
+	    echo; cat $(LINT_SAYS) 2> /dev/null || { cat $(LINT_FAILED); exit 1; }
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
