@@ -18,15 +18,16 @@ PYTEST := $(TESTING) $(BIN)/pytest -q $(TOGETHER) --maxfail 12
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
-# What solves, factorises and searches. What files hold and words say depends on no last bit, nor
-# do closed forms of covariances and likelihoods: these are left out.
-NUMBERS := tests/test_golden.py tests/design $(wildcard tests/models/test_*.py) \
-    tests/release/hyperparameters tests/release/posterior \
+# Which questions of equal worth are asked, later stages above all, depends on last bits: designs,
+# and whole fits, here those of which all neighbours are tried; and what kept files predict.
+LAST_BITS := tests/test_golden.py tests/design $(addprefix tests/privacy/test_,bands.py count_rows.py \
+    interval.py laplace_releases.py later_visits.py several_intervals.py streaming_bands.py)
+# What else solves, factorises and searches. What files hold and words say depends on no last bit,
+# nor do closed forms of covariances and likelihoods: these are left out.
+NUMBERS := $(wildcard tests/models/test_*.py) tests/release/hyperparameters tests/release/posterior \
     $(addprefix tests/release/test_,groups.py many_rows.py release.py)
-# Which questions of equal worth are asked, later stages above all, depends on last bits; here all
-# neighbours of whole fits are tried.
-WHOLE_FITS := $(addprefix tests/privacy/test_,bands.py count_rows.py interval.py \
-    laplace_releases.py later_visits.py several_intervals.py streaming_bands.py)
+# CI tries the first alone.
+KERNEL_TESTS ?= $(LAST_BITS) $(NUMBERS)
 ARCHITECTURE := $(BIN)/python -m threadpoolctl -i numpy scipy.linalg | grep '"architecture"' | sort -u
 
 # Where a distribution is published; and dates of files that say nothing.
@@ -73,8 +74,8 @@ test-kernels: $(VENV)/.installed-dev
 	    if [ "$$kernel" ]; then export OPENBLAS_CORETYPE=$$kernel; fi; \
 	    now=$$($(ARCHITECTURE)); \
 	    if [ "$$now" = "$$before" ]; then continue; fi; \
-	    echo "Tests with OPENBLAS_CORETYPE=$$kernel; some two minutes on two cores. In force:" $$now; \
-	    $(PYTEST) tests/test_kernels.py $(NUMBERS) $(WHOLE_FITS); \
+	    echo "Tests with OPENBLAS_CORETYPE=$$kernel; one to two minutes on two cores. In force:" $$now; \
+	    $(PYTEST) tests/test_kernels.py $(KERNEL_TESTS); \
 	done
 
 ## With the lowest versions that pyproject.toml allows of what it names.

@@ -387,7 +387,7 @@ def test_outputs_near_a_likely_value_are_not_equal(bounds, law):
 
 def test_where_counts_are_precise_an_interval_holds_the_others():
     """One in ten lie around 100, and most at nothing."""
-    for draw in range(10):
+    for draw in range(3):
         rng = np.random.default_rng(draw)
         outputs = np.where(rng.random(10**6) < 0.1, rng.normal(100, 10, 10**6), 0.0)
         found = searched(outputs, rng, precision=0.001)

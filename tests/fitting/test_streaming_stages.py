@@ -350,7 +350,7 @@ def test_cells_are_as_many_as_is_stated():
     assert FEWER_CELLS == 4
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", ["laplace", pytest.param("gaussian", marks=pytest.mark.slow)])
 def test_the_search_starts_at_larger_cells_of_the_same_rows(noise, monkeypatch):
     """With the same sums and answers; what counts is a maximum with all cells."""
     monkeypatch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS_AN_INPUT", 160)
@@ -474,7 +474,12 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
 @pytest.mark.usefixtures("any_evidence", "no_second_thought")
 @pytest.mark.parametrize(
     ("grouped", "stages"),
-    [(False, THREE), (True, THREE), (False, TWO_WITHOUT_BANDS), (True, TWO_WITHOUT_BANDS)],
+    [
+        pytest.param(False, THREE, marks=pytest.mark.slow),
+        (True, THREE),
+        (False, TWO_WITHOUT_BANDS),
+        pytest.param(True, TWO_WITHOUT_BANDS, marks=pytest.mark.slow),
+    ],
 )
 def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, stages, tables, monkeypatch):
     """Oracle: what a dense release expects of the answers, at every noise that is tried."""

@@ -311,7 +311,7 @@ def test_ranges_held_as_often_as_is_said_on_tables_that_were_tried():
 
 def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
     larger = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.uniform(0, 10, size=(600, 2))
         y = np.exp(6 + 0.2 * X[:, 0]) * rng.pareto(2.2, size=600)
@@ -324,7 +324,7 @@ def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
         )
         missed = np.clip(y[450:], 0, 1e5) - model.predict(X[450:])
         larger += np.sqrt(np.mean(np.square(missed))) > told.between[1]
-    assert larger >= 4
+    assert larger >= 2
 
 
 @pytest.mark.slow
