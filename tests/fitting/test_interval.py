@@ -656,8 +656,9 @@ def test_a_later_visit_of_counts_has_no_band_where_most_are_nothing():
     assert again.measurements[-1].question == first.measurements[0].question
 
 
-@pytest.mark.parametrize("read", ["held", "in passes"])
-@pytest.mark.parametrize("place", [0, 1, None])
+@pytest.mark.parametrize(
+    ("read", "place"), [("held", 0), ("held", None), ("in passes", 1), ("in passes", None)]
+)
 def test_one_of_several_outputs_that_is_mostly_alike_is_known_by_its_own_counts(read, place):
     """Together with those of another output they would tell of neither."""
     rng = np.random.default_rng(0)
