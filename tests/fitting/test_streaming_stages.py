@@ -429,7 +429,7 @@ def test_cells_lie_within_answers_where_each_row_is_in_one(noise, within, monkey
 
 
 @pytest.mark.usefixtures("any_evidence")
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("grouped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, monkeypatch):
     """Oracle: the evidence of a dense release, at every noise that is tried."""
     X, seen = tables[0], []
