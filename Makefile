@@ -42,12 +42,12 @@ SHELL := bash
 demo: $(VENV)/.installed
 	$(BIN)/cloakgp demo --output-dir $(OUTPUT)
 
-# What lint says while tests run is shown as a whole, and again at the end if it is no good.
+# What lint says while tests run is shown as a whole, and again at the end if it found something.
 LINT_SAYS := $(VENV)/lint.log
 LINT_FAILED := $(VENV)/lint.failed
 
-## Lint, types, import contracts and tests: side by side, as types are checked on one core and some
-## tests are collected on another. Either that fails is a failure; the other still ends.
+## Lint, types, import contracts and tests, side by side: types are checked on one core. If one of
+## both fails, the other still ends.
 test: $(VENV)/.installed-dev
 	@rm -f $(LINT_FAILED)
 	@$(MAKE) --no-print-directory -j 2 lint-beside unit || { cat $(LINT_FAILED) 2> /dev/null; exit 1; }
@@ -63,7 +63,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	@echo "Tests: half an hour or so on two cores, more on slow ones; some in a browser if there is one."
+	@echo "Tests: some 25 minutes on two cores, more on slow ones; some in a browser if there is one."
 	$(PYTEST)
 
 ## What depends on the last bits, under the kernels that OpenBLAS picks for other processors, and
