@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
-from test_every_kind import KINDS, release_of
+from test_every_kind import DRAWN_AS_OTHERS, KINDS, release_of
 
 from cloakgp import (
     DPGPMultiOutputRegressor,
@@ -158,7 +158,11 @@ def test_counts_have_no_range_and_say_what_their_errors_assume_where_scatter_was
         assert ("average over 0.5 (30 %), 2 (70 %)" in told) == (release is learned)
 
 
-@pytest.mark.parametrize("name", KINDS)
+# What is told goes by what is predicted, as pictures do.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN_AS_OTHERS)) for name in KINDS],
+)
 def test_every_kind_that_predicts_numbers_says_how_well(name):
     release = release_of(name)
     found = accuracies(release)
