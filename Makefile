@@ -18,15 +18,16 @@ PYTEST := $(TESTING) $(BIN)/pytest -q $(TOGETHER) --maxfail 12
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
-# What solves, factorises and searches. What files hold and words say depends on no last bit, nor
-# do closed forms of covariances and likelihoods: these are left out.
-NUMBERS := tests/test_golden.py tests/design $(wildcard tests/models/test_*.py) \
-    tests/release/hyperparameters tests/release/posterior \
+# Which questions of equal worth are asked, later stages above all, depends on last bits: designs,
+# and whole fits, here those of which all neighbours are tried; and what kept files predict.
+LAST_BITS := tests/test_golden.py tests/design $(addprefix tests/privacy/test_,bands.py count_rows.py \
+    interval.py laplace_releases.py later_visits.py several_intervals.py streaming_bands.py)
+# What else solves, factorises and searches. What files hold and words say depends on no last bit,
+# nor do closed forms of covariances and likelihoods: these are left out.
+NUMBERS := $(wildcard tests/models/test_*.py) tests/release/hyperparameters tests/release/posterior \
     $(addprefix tests/release/test_,groups.py many_rows.py release.py)
-# Which questions of equal worth are asked, later stages above all, depends on last bits; here all
-# neighbours of whole fits are tried.
-WHOLE_FITS := $(addprefix tests/privacy/test_,bands.py count_rows.py interval.py \
-    laplace_releases.py later_visits.py several_intervals.py streaming_bands.py)
+# CI tries the first alone.
+KERNEL_TESTS ?= $(LAST_BITS) $(NUMBERS)
 ARCHITECTURE := $(BIN)/python -m threadpoolctl -i numpy scipy.linalg | grep '"architecture"' | sort -u
 
 # Where a distribution is published; and dates of files that say nothing.
@@ -35,14 +36,25 @@ REPRODUCIBLY := CLOAKGP_REPOSITORY=$(REPOSITORY) SOURCE_DATE_EPOCH=1767225600
 
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments reproduction benchmarks peers docs paper linkcheck dist sbom lock clean
+.PHONY: demo test test-kernels test-lowest lint lint-beside unit slow experiments reproduction benchmarks peers docs paper linkcheck dist sbom lock clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
 	$(BIN)/cloakgp demo --output-dir $(OUTPUT)
 
-## Lint, types, import contracts and tests.
-test: lint unit
+# What lint says while tests run is shown as a whole, and again at the end if it found something.
+LINT_SAYS := $(VENV)/lint.log
+LINT_FAILED := $(VENV)/lint.failed
+
+## Lint, types, import contracts and tests, side by side: types are checked on one core. If one of
+## both fails, the other still ends.
+test: $(VENV)/.installed-dev
+	@rm -f $(LINT_FAILED)
+	@$(MAKE) --no-print-directory -j 2 lint-beside unit || { cat $(LINT_FAILED) 2> /dev/null; exit 1; }
+
+lint-beside:
+	@$(MAKE) --no-print-directory lint > $(LINT_SAYS) 2>&1 || mv $(LINT_SAYS) $(LINT_FAILED); \
+	    echo; cat $(LINT_SAYS) 2> /dev/null || { cat $(LINT_FAILED); exit 1; }
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -51,7 +63,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	@echo "Tests: half an hour or so on two cores, more on slow ones; some in a browser if there is one."
+	@echo "Tests: some 25 minutes on two cores, more on slow ones; some in a browser if there is one."
 	$(PYTEST)
 
 ## What depends on the last bits, under the kernels that OpenBLAS picks for other processors, and
@@ -62,8 +74,8 @@ test-kernels: $(VENV)/.installed-dev
 	    if [ "$$kernel" ]; then export OPENBLAS_CORETYPE=$$kernel; fi; \
 	    now=$$($(ARCHITECTURE)); \
 	    if [ "$$now" = "$$before" ]; then continue; fi; \
-	    echo "Tests with OPENBLAS_CORETYPE=$$kernel; some two minutes on two cores. In force:" $$now; \
-	    $(PYTEST) tests/test_kernels.py $(NUMBERS) $(WHOLE_FITS); \
+	    echo "Tests with OPENBLAS_CORETYPE=$$kernel; one to two minutes on two cores. In force:" $$now; \
+	    $(PYTEST) tests/test_kernels.py $(KERNEL_TESTS); \
 	done
 
 ## With the lowest versions that pyproject.toml allows of what it names.

@@ -76,6 +76,8 @@ PAGES = {
     "docs/start/data-scientist.md": 0,
     "docs/start/million-rows.md": 4,
 }
+# Its commands stand in docs/many-rows.md and docs/start/million-rows.md, too, and the same calls.
+AS_ELSEWHERE = {"docs/how-to/many-rows.md"}
 SERVICE = "docs/start/service.md"
 # What is not of this package, or does not end, has tests of its own.
 ELSEWHERE = ("make ", "pip ", "cloakgp serve")
@@ -86,6 +88,7 @@ FEWER = {
     "inducing=200": "inducing=8",
     "inducing=50": "inducing=8",
     "(20_000, 2)": "(2_000, 2)",
+    'read_parquet("trips.parquet")': 'read_parquet("trips.parquet").head(1500)',
     # Held rows: a half costs an eighth.
     "80, 2000)": "80, 1000)",
     "7, 2000)": "7, 1000)",
@@ -233,7 +236,10 @@ def readme(tmp_path_factory):
 
 # Of what is printed of a draw, the page shows what most draws say.
 @pytest.mark.usefixtures("few_learning_cells", "noise_that_repeats")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page in AS_ELSEWHERE)) for page in PAGES],
+)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, request):
     if page == "README.md":
         request.getfixturevalue("readme")

@@ -576,20 +576,14 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("column", FAULTS)
 @pytest.mark.parametrize("language", ["javascript", "r"])
-def test_cells_at_fault_are_refused_and_named(column, language, releases, table, tmp_path, request):
-    rows = table[0].head(1).copy()
-    rows.loc[0, column] = FAULTS[column]
-    paths = saved(releases["numbers"], rows, tmp_path)
-    if language == "javascript":
-        node = request.getfixturevalue("node")
-        told = run([node, "--input-type=module", "-e", WITH_NODE, *paths], JAVASCRIPT)
-    else:
-        told = run([request.getfixturevalue("rscript"), "-e", WITH_R, *paths], R)
-    said = json.loads(told)["predict"]
-    assert isinstance(said, str)
-    assert column in said
+def test_cells_at_fault_are_refused_and_named(language, releases, table, tmp_path, request):
+    sound = table[0].head(1).to_dict("records")[0]
+    rows = [sound | {column: cell} for column, cell in FAULTS.items()]
+    told = told_of_rows(language, releases["numbers"], rows, tmp_path, request)
+    for column, said in zip(FAULTS, told, strict=True):
+        assert isinstance(said, str), column
+        assert column in said
 
 
 @pytest.mark.parametrize("language", ["javascript", "r"])
@@ -895,12 +889,42 @@ def python_says(release, row):
     return mean
 
 
-@pytest.mark.parametrize("language", ["javascript", "r"])
+def all_cells():
+    """Return every cell of either dictionary above, with its column and its dictionary."""
+    return [
+        (name, cell, asked)
+        for asked in (ROW_CELLS, ONLY_PYTHON)
+        for name, cells in asked.items()
+        for cell in cells
+    ]
+
+
+@pytest.fixture(scope="module")
+def expected(cells):
+    """What Python says of all cells."""
+    return [python_says(cells, beside(name, cell)) for name, cell, _ in all_cells()]
+
+
+@pytest.fixture(scope="module")
+def told(cells, tmp_path_factory, request):
+    """What a language says of all cells, when it is started once."""
+    rows = [beside(name, cell) for name, cell, _ in all_cells()]
+    return told_of_rows(request.param, cells, rows, tmp_path_factory.mktemp("cells"), request)
+
+
+def of_column(column, asked, said):
+    """Return what was said of a column's cells in one of the dictionaries."""
+    known = zip(all_cells(), said, strict=True)
+    return [each for (name, _, cells), each in known if name == column and cells is asked]
+
+
+in_both_languages = pytest.mark.parametrize("told", ["javascript", "r"], indirect=True)
+
+
+@in_both_languages
 @pytest.mark.parametrize("column", ROW_CELLS)
-def test_every_cell_is_read_alike_or_refused_by_both(column, language, cells, tmp_path, request):
-    rows = [beside(column, cell) for cell in ROW_CELLS[column]]
-    told = told_of_rows(language, cells, rows, tmp_path, request)
-    expected = [python_says(cells, row) for row in rows]
+def test_every_cell_is_read_alike_or_refused_by_both(column, told, expected):
+    told, expected = (of_column(column, ROW_CELLS, said) for said in (told, expected))
     # Cells are read differently, or nothing is compared.
     assert len({each for each in expected if not isinstance(each, str)}) > 1
     wrong = []
@@ -914,12 +938,12 @@ def test_every_cell_is_read_alike_or_refused_by_both(column, language, cells, tm
     assert not wrong, "\n".join(map(str, wrong))
 
 
-@pytest.mark.parametrize("language", ["javascript", "r"])
+@in_both_languages
 @pytest.mark.parametrize("column", ONLY_PYTHON)
-def test_what_only_python_reads_is_refused_by_name(column, language, cells, tmp_path, request):
-    rows = [beside(column, cell) for cell in ONLY_PYTHON[column]]
-    assert all(isinstance(python_says(cells, row), float) for row in rows)
-    for said in told_of_rows(language, cells, rows, tmp_path, request):
+def test_what_only_python_reads_is_refused_by_name(column, told, expected):
+    told, expected = (of_column(column, ONLY_PYTHON, said) for said in (told, expected))
+    assert all(isinstance(each, float) for each in expected)
+    for said in told:
         assert isinstance(said, str)
         assert column in said
 

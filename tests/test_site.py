@@ -1,6 +1,6 @@
 """The site: built without a warning, whole without a network, and found by its search.
 
-Examples of the gallery are not run here: `make docs` does.
+Examples of the gallery are not run here: `make docs` does. To build it takes as long as 300 tests.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 import cloakgp
+
+pytestmark = pytest.mark.slow
 
 PROJECT = Path(cloakgp.__file__).parents[2]
 # What a page loads by itself; links to elsewhere are for readers to follow.

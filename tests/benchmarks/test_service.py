@@ -7,6 +7,7 @@ import pytest
 from benchmarks import service
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["wrk", "httpx"])
 def test_a_server_is_measured(tool, monkeypatch):
     if tool == "httpx":

@@ -13,6 +13,8 @@ from benchmarks.__main__ import app
 from benchmarks.processes import Limits
 from benchmarks.store import Store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def small_version(tmp_path_factory):

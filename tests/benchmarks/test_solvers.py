@@ -168,6 +168,7 @@ def test_installed_peers_come_near_the_optimum(measure, solver):
     assert theirs[column] >= ours[column] - 2e-3 * abs(ours[column])
 
 
+@pytest.mark.slow
 def test_sharper_gaps_are_ours_too_and_no_measure_of_themselves(measure):
     names = [one.name for one in solvers.OURS + solvers.SHARPER + solvers.PEERS]
     assert len(set(names)) == len(names)

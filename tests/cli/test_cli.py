@@ -468,7 +468,8 @@ def test_the_installed_command():
     made = subprocess.run([script, *words], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     assert "Wrote heights.cloak" in made.stdout
-    again = subprocess.run([script, *words], capture_output=True, text=True, check=False)
+    wrong = [script, *words, "--learn", "all"]
+    again = subprocess.run(wrong, capture_output=True, text=True, check=False)
     assert again.returncode == 1
-    assert again.stderr.strip().startswith("Error: heights.cloak exists")
+    assert again.stderr.strip().startswith("Error: --learn must be")
     assert str(SECRET) not in made.stdout + made.stderr + again.stdout + again.stderr

@@ -385,14 +385,8 @@ def test_several_processes_on_one_machine(folder, patience):
         )
         for name in ("north", "south")
     ]
-    made = subprocess.run(
-        [*program, "collect", "shared", "-o", "release.cloak", "--wait", str(patience)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=5 * patience,
-    )
-    assert made.returncode == 0, made.stderr
+    made = run("collect", "shared", "-o", "release.cloak", "--wait", str(patience))
+    assert made.exit_code == 0, made.output
     for process in waiting:
         told, _ = process.communicate(timeout=2 * patience)
         assert "The release is there" in told

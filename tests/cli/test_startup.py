@@ -221,7 +221,9 @@ cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), **spent).fit(X, y)
     [
         (("--help",), "typer", "cli"),
         (("plot", "numbers.cloak", "-o", "a.png"), "matplotlib", "plots"),
-        (("page", "numbers.cloak", "-o", "a.html"), "plotly", "page"),
+        pytest.param(
+            ("page", "numbers.cloak", "-o", "a.html"), "plotly", "page", marks=pytest.mark.slow
+        ),
         (("show", "numbers.cloak", "--html", "a.html"), "jinja2", "page"),
         (("predict", "numbers.cloak", "--at", "new.csv", "-o", "a.csv"), "pyarrow", "tables"),
     ],

@@ -286,7 +286,7 @@ def test_a_visit_without_a_band_asks_as_python_does(alike):
     curve = 0.5 + 0.4 * np.sin(age / 10)
     pay = (rng.random(600) < curve) * 1.0 if alike else curve + rng.normal(0, 0.02, 600)
     pd.DataFrame({"age": age, "pay": pay}).to_csv("people.csv", index=False)
-    asked = ("--output", "pay", "--inputs", "age", "--bounds", 0, 1, "--inducing", 20)
+    asked = ("--output", "pay", "--inputs", "age", "--bounds", 0, 1, "--inducing", 10)
     done("release", "people.csv", *asked, "--epsilon", 1, "-o", "a.cloak")
     first = Release.load("a.cloak")
     assert "CountQuestion" in questions("a.cloak")

@@ -68,7 +68,7 @@ def test_where_noise_hides_most_a_certificate_says_how_far_it_is(monkeypatch, rn
 
     The far phase went by what remains alone, and ended after a few answers.
     """
-    X = rng.uniform(size=(300, 6))
+    X = rng.uniform(size=(220, 6))
     task = Task.of(RBF(0.2), X, X, noise=0.5, noise_sd=2.0)
     evaluate, counts = bayes._Problem.evaluate, []
 

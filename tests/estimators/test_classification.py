@@ -97,7 +97,7 @@ def test_the_checks_that_compare_two_fits_need_seeded_noise():
 @pytest.mark.parametrize(
     ("classes", "expected"),
     [
-        ([0, 1, 2], {**ONE_DECLARATION, **FOUR_LABELS}),
+        pytest.param([0, 1, 2], {**ONE_DECLARATION, **FOUR_LABELS}, marks=pytest.mark.slow),
         ([0, 1, 2, 3], {**ONE_DECLARATION}),
     ],
 )

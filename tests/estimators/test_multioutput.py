@@ -138,7 +138,7 @@ def test_files_that_protect_outputs_apart_are_refused(table, tmp_path, groups):
 
 
 def test_stages_leave_less_open_and_cost_the_same():
-    X = np.linspace(0, 10, 100)[:, None]
+    X = np.linspace(0, 10, 60)[:, None]
     y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
     settings = {"delta": 1e-3, "noise": "gaussian", "interval": False}
     widths, errors = np.array([60.0, 4.0]), []
@@ -365,7 +365,14 @@ def skewed(rows, *, seed):
 @pytest.fixture(scope="module")
 def calibrated():
     X, y = skewed(900, seed=0)
-    settings = {"epsilon": 30.0, "delta": 0.0, "noise": "laplace", "inducing": 10, "gap": 0.05}
+    settings = {
+        "learn": None,
+        "epsilon": 30.0,
+        "delta": 0.0,
+        "noise": "laplace",
+        "inducing": 10,
+        "gap": 0.05,
+    }
     model = regressor(insecure_seed=1, **settings).fit(X, y)
     plain = regressor(insecure_seed=1, calibrate=False, **settings).fit(X, y)
     return model, plain

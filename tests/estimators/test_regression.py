@@ -68,14 +68,21 @@ def table(rng):
 @pytest.mark.parametrize(
     ("seed", "settings"),
     [
-        (0, {"gap": 0.1, "stages": None}),
-        (None, {"gap": 0.1, "stages": None, "learn": None, "noise": "gaussian"}),
+        pytest.param(0, {}, marks=pytest.mark.slow),
+        (0, {"learn": None, "noise": "gaussian"}),
+        (None, {"learn": None, "noise": "gaussian"}),
     ],
-    ids=["seeded", "not seeded"],
+    ids=["learned", "seeded", "not seeded"],
 )
 def test_scikit_learns_own_checks(seed, settings):
     estimator = DPGPRegressor(
-        bounds=(-100, 100), epsilon=1, delta=1e-3, insecure_seed=seed, **settings
+        bounds=(-100, 100),
+        epsilon=1,
+        delta=1e-3,
+        gap=0.1,
+        stages=None,
+        insecure_seed=seed,
+        **settings,
     )
     results = check_estimator(
         estimator,

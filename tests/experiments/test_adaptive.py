@@ -251,6 +251,7 @@ def data():
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("data")
 @pytest.mark.parametrize("name", ["adaptive", "bands"])

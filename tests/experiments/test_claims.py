@@ -187,6 +187,7 @@ def test_there_are_fifteen_tables_and_three_shapes():
         assert at_a_bound.mean() < 0.05
 
 
+@pytest.mark.slow
 def test_the_command_keeps_what_it_measured(tmp_path, monkeypatch):
     arguments = ["claims", "--fast", "--table", "skewed", "--kept", str(tmp_path / "kept.json")]
     first = CliRunner().invoke(command_line.app, arguments)

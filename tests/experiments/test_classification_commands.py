@@ -25,6 +25,7 @@ def test_stripes_prints_published_figures_and_draws(tmp_path):
         assert (tmp_path / name).read_bytes().startswith(PNG)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_home_equity_says_what_was_left_out(tmp_path):
     try:

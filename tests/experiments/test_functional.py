@@ -75,6 +75,7 @@ def test_the_noise_of_figure_2_encloses_every_move():
     assert function[0, 1] > 0 > cloaking[0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_command_writes_its_figures(women, tmp_path, capsys):
     functional.Functional().run(output_dir=tmp_path)

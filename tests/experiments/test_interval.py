@@ -45,6 +45,7 @@ def test_a_search_pays_where_bounds_are_wide():
     assert errors[0] < 0.3 * errors[1]
 
 
+@pytest.mark.slow
 def test_the_small_version_lays_out_tables_and_a_map():
     experiment = Interval(**Interval.small | {"map_rows": (100,)})
     try:

@@ -205,6 +205,7 @@ def test_the_tables_compared_exist():
     assert set(study.COMPARED) <= names
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_command_prints_its_tables(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")

@@ -57,6 +57,7 @@ def test_400k_is_root_ten_times_the_sd_of_the_prices(since_2013):
     assert np.sqrt(10.0) * thresholded.std() == pytest.approx(400e3, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_discs_fade_out_with_one_to_one_and_not_with_ten_to_one(prices):
     """As many sales as the paper has: the caption's fading regions need the notebook's ratio."""

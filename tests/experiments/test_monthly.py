@@ -29,6 +29,7 @@ def test_who_comes_again_spends_the_whole_in_parts():
     assert len(alone(tables, 3.0)[0]) == 3
 
 
+@pytest.mark.slow
 def test_its_small_version_has_a_table():
     experiment = Monthly(rows=25, months=2, draws=1, epsilon=3.0)
     [table] = experiment.tables(experiment.compute(progress.quietly))

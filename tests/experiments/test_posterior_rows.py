@@ -157,6 +157,7 @@ def test_the_2018_paper_s_error_without_privacy_and_the_order_with(women):
         assert one.bayes.mean == pytest.approx(9.4, abs=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("women")
 def test_the_command_prints_its_table():

@@ -65,6 +65,7 @@ def test_the_papers_way_is_bounded_or_refused(rows):
     assert said.count("apart: one row") + said.count("apart: refused") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_command_prints_the_table(women, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(private_inputs, "load_kung", lambda **_: women[:60])

@@ -39,6 +39,7 @@ def test_errors_are_told_relative_to_those_of_the_same_draws():
     assert error == pytest.approx(np.std([1, 2] * 3, ddof=1) / np.sqrt(6) / 3)
 
 
+@pytest.mark.slow
 def test_its_small_version_has_both_tables():
     experiment = PublicHelp(rows=40, draws=1, names=["diabetes"], epsilons=[1.0])
     every, summary = experiment.tables(experiment.compute(progress.quietly))

@@ -25,6 +25,7 @@ def test_measures_of_the_truth_are_perfect():
     assert perfect == (0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_its_small_version_has_a_table():
     experiment = Rates(rows=40, draws=1, epsilon=5.0)
     [table] = experiment.tables(experiment.compute(progress.quietly))

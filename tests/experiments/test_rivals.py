@@ -401,6 +401,7 @@ def data():
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("data")
 def test_the_command_prints_its_tables_and_goes_on_where_it_was(tmp_path):

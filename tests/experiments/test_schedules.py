@@ -17,6 +17,7 @@ def test_below_the_fewest_rows_nothing_is_asked_and_from_them_on_something_is(na
     assert [asked(budget, rows + more) for more in (-1, 0, 1, 100)] == [False, True, True, True]
 
 
+@pytest.mark.slow
 def test_more_budget_needs_fewer_rows():
     experiment = Schedules()
     found = experiment.compute(quietly)

@@ -184,6 +184,7 @@ def test_expected_rmse_weighs_squares():
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_46_of_80_stay_and_the_claimed_sensitivities(study):
     chooser, candidates = study.halves[0], study.papers[0]
     assert (len(chooser.X), len(candidates)) == (144, 80)
@@ -196,6 +197,7 @@ def test_46_of_80_stay_and_the_claimed_sensitivities(study):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_table_2_beside_the_authors_code(study):
     """Their code with 100 steps: 15.7 cm on the half that chose, 20.6 cm on the other half."""
     rows = study.papers_rows()
@@ -208,6 +210,7 @@ def test_table_2_beside_the_authors_code(study):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_what_sound_choices_are_worth(study):
     rows = study.our_rows()
     same = {name: rmse[0] for name, rmse in rows.items()}
@@ -221,12 +224,14 @@ def test_what_sound_choices_are_worth(study):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_untouched_defaults(study):
     first, _ = study.halves
     assert table2_choices.default_rmse(first, draws=1, insecure_seed=1) < 8
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_neighbours_move_a_fold_of_the_women_beyond_its_term(study):
     """Single folds exceed their term of equation 13; only the slack in 9 d² keeps the sum."""
     chooser = study.halves[0]
@@ -245,6 +250,7 @@ def test_neighbours_move_a_fold_of_the_women_beyond_its_term(study):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_figure_10(study):
     figure = table2.figure_10(study)
     assert len(figure.axes) == 8

@@ -36,6 +36,7 @@ def test_inducing_inputs_lower_a_whole_functions_sensitivity(women):
     assert halved.sd < exact.sd / 10
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("women")
 def test_the_command_prints_and_draws(tmp_path, capsys):

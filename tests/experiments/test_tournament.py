@@ -645,6 +645,7 @@ def test_ways_without_privacy_are_judged_apart():
     assert {one.is_private for one in entries.entries(classes=True)} == {False}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 def test_the_small_version_judges_numbers_and_classes(tmp_path):
     run = CliRunner().invoke(

@@ -30,6 +30,7 @@ def test_certain_and_right_is_perfect():
     assert loss == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_its_small_version_has_a_table():
     experiment = Vectors(rows=30, draws=2, insecure_seed=0)

@@ -105,6 +105,7 @@ def test_splits_share_no_row_and_are_within_ranges():
     assert not set(map(tuple, fitted.X)) & set(map(tuple, fitted.X_query))
 
 
+@pytest.mark.slow
 def test_the_small_version_measures_every_method_and_keeps_it(tmp_path):
     small = WholeRows(splits=2, epsilons=(2.0,), drawn=True, measurements=tmp_path / "errors.jsonl")
     found = small.compute(quietly)

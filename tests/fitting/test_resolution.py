@@ -225,7 +225,10 @@ def stages(monkeypatch):
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize(("learn", "inducing"), [("map", "auto"), ("map", 8), (None, "auto")])
+@pytest.mark.parametrize(
+    ("learn", "inducing"),
+    [("map", "auto"), pytest.param("map", 8, marks=pytest.mark.slow), (None, "auto")],
+)
 def test_later_stages_are_designed_for_half_the_lengthscales_learned(stages, learn, inducing):
     """A stage sees the scale at which it asks: what is learned is not what it is asked by."""
     designed, learned = stages

@@ -284,7 +284,7 @@ def test_settings_are_kept(fit):
 
 @pytest.mark.parametrize("learning", ["map", "average"])
 def test_what_is_learned_predicts(learning, fit):
-    X, labels = drawn(800, count=2, seed=1)
+    X, labels = drawn(300, count=2, seed=1)
     asked = fit(X, labels, learn=learning, epsilon=20.0)
     sums = asked_of(asked)[0].sums
     assert len(asked.learned) == len(sums)

@@ -22,6 +22,9 @@ def tables():
     }
 
 
+ALL_BUDGETS = {"two inputs", "a long tail"}
+
+
 def errors(X, *, epsilon, delta, groups=None, **parameters):
     """Return the approximate error, and that of the full plan."""
     model = DPGPRegressor(bounds=BOUNDS, epsilon=epsilon, delta=delta, **parameters)
@@ -37,8 +40,20 @@ def errors(X, *, epsilon, delta, groups=None, **parameters):
     return plans[0].error, plans[1].error, plans[0].within
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-5), (8.0, 1e-5)])
-@pytest.mark.parametrize("name", tables())
+# All budgets of two tables, and of the others those between.
+@pytest.mark.parametrize(
+    ("name", "epsilon", "delta"),
+    [
+        pytest.param(name, *budget, marks=[pytest.mark.slow] * (seldom and name not in ALL_BUDGETS))
+        for name in tables()
+        for budget, seldom in (
+            ((0.1, 0.0), True),
+            ((1.0, 0.0), False),
+            ((1.0, 1e-5), False),
+            ((8.0, 1e-5), True),
+        )
+    ],
+)
 def test_errors_are_within_what_is_said(name, epsilon, delta):
     noise = "gaussian" if delta else "laplace"
     rough, exact, within = errors(tables()[name], epsilon=epsilon, delta=delta, noise=noise)
@@ -47,7 +62,9 @@ def test_errors_are_within_what_is_said(name, epsilon, delta):
 
 
 @pytest.mark.filterwarnings("ignore::cloakgp.design.DesignGapWarning")
-@pytest.mark.parametrize(("persons", "rows"), [(100, 4), (200, 2), (20, 20)])
+@pytest.mark.parametrize(
+    ("persons", "rows"), [(100, 4), pytest.param(200, 2, marks=pytest.mark.slow), (20, 20)]
+)
 def test_errors_of_persons_are_within_what_is_said(persons, rows):
     rng = np.random.default_rng(1)
     groups = np.repeat(np.arange(persons), rows)

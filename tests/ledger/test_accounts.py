@@ -70,7 +70,11 @@ def test_every_fit_of_a_cross_validation_counts(account):
     assert account.standing.charges == 3
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize(
+    "backend",
+    # Of loky's, those that are started anew below do.
+    [pytest.param("loky", marks=pytest.mark.slow), "threading", "multiprocessing"],
+)
 @pytest.mark.filterwarnings("ignore::cloakgp.RepeatedSpendingWarning")
 def test_workers_that_are_started_within_a_block_count(backend, account):
     get_reusable_executor(max_workers=1).shutdown(wait=True)
@@ -124,29 +128,25 @@ def fitted_alone(model):
 
 
 @pytest.mark.usefixtures("kept_workers")
-def test_what_is_sent_counts_for_its_cohort_and_purpose(ledger, account):
-    account.attach(y, column="May", cohort="May")
-    asked = ledger.account("people", cohort="May", purpose="figure 3", approved_by="Ada")
-    with asked:
-        joblib.Parallel(n_jobs=2)([joblib.delayed(fitted_alone)(DPGPRegressor(**SMALL))])
-    (reserved,) = (e.content for e in ledger.entries() if e.content["kind"] == "reserved")
-    assert (reserved["cohort"], reserved["purpose"]) == ("May", "figure 3")
-    assert "approved_by" in reserved
-
-
-@pytest.mark.usefixtures("kept_workers")
-def test_workers_of_several_accounts_or_of_one_release_are_refused(ledger, account):
+def test_what_is_sent_counts_for_its_cohort_and_purpose_or_is_refused(ledger, account):
+    """Refused where several accounts are open, or one release's alone."""
     other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
-    model = DPGPRegressor(**SMALL)
 
     def run():
-        joblib.Parallel(n_jobs=2)([joblib.delayed(fitted_alone)(model)])
+        joblib.Parallel(n_jobs=2)([joblib.delayed(fitted_alone)(DPGPRegressor(**SMALL))])
 
     with account, other, pytest.raises(SpendingError, match="several accounts were open"):
         run()
     with pytest.raises(SpendingError, match="counts in that one alone"):
         account.publish(run)
     assert (account.standing.charges, other.standing.charges) == (0, 0)
+    account.attach(y, column="May", cohort="May")
+    asked = ledger.account("people", cohort="May", purpose="figure 3", approved_by="Ada")
+    with asked:
+        run()
+    (reserved,) = (e.content for e in ledger.entries() if e.content["kind"] == "reserved")
+    assert (reserved["cohort"], reserved["purpose"]) == ("May", "figure 3")
+    assert "approved_by" in reserved
 
 
 def sent(model, account, monkeypatch):

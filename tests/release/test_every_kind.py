@@ -393,8 +393,19 @@ def test_seeded_noise_is_marked_wherever_a_release_is_shown(name):
         assert "FIXED SEED" not in shown
 
 
-@pytest.mark.parametrize("name", those(predicts=True))
-@pytest.mark.parametrize("seed", [None, SEED])
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        *((name, SEED) for name in those(predicts=True)),
+        # What a file says of its noise depends on no kind.
+        ("learned", None),
+        *(
+            pytest.param(name, None, marks=pytest.mark.slow)
+            for name in those(predicts=True)
+            if name != "learned"
+        ),
+    ],
+)
 def test_a_file_gives_back_equal_predictions(name, seed, tmp_path):
     release, path, points = release_of(name, seed), tmp_path / "release", points_of(name)
     release.save(path)
@@ -481,7 +492,23 @@ def test_the_words_are_true(name):
         assert one in text
 
 
-@pytest.mark.parametrize("name", those(drawn=True))
+# Pictures go by what is predicted and from how many parts, not by what was asked for it.
+DRAWN_AS_OTHERS = {
+    *("exact", "trace", "logdet", "sparse", "one stage", "two stages", "spread"),
+    *("Laplace, one stage", "Laplace, groups", "groups", "combined", "refined", "extended"),
+    *("two classes, trace", "many rows, trace", "many rows, logdet", "many rows, groups"),
+    *("private inputs, rows too", "public prediction, trace", "public prediction, sparse"),
+    *("many rows, two classes", "many rows, one quantile, Laplace"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN_AS_OTHERS))
+        for name in those(drawn=True)
+    ],
+)
 def test_it_can_be_drawn(name, tmp_path):
     release = release_of(name, SEED)
     for vary in (["age"], list(NAMES)):

@@ -534,7 +534,7 @@ def cube(dimensions):
 @pytest.mark.parametrize(
     ("basis", "said"),
     [
-        ({"type": "eigenfunctions", "wanted": 3, "box": cube(300_000)}, "2048 inputs at most"),
+        ({"type": "eigenfunctions", "wanted": 3, "box": cube(30_000)}, "2048 inputs at most"),
         ({"type": "bins", "bins": [10**9], "box": cube(1)}, "do not fit its basis"),
         ({"type": "eigenfunctions", "wanted": 10**15, "box": cube(1)}, "do not fit its basis"),
     ],
@@ -559,7 +559,7 @@ def test_the_largest_box_that_may_be(kind, saved, tmp_path):
 
 @pytest.mark.parametrize(
     ("edit", "said"),
-    [({"box": cube(300_000)}, "2048 inputs at most"), ({"wanted": 10**15}, "damaged")],
+    [({"box": cube(30_000)}, "2048 inputs at most"), ({"wanted": 10**15}, "damaged")],
     ids=["box", "wanted"],
 )
 def test_cosines_that_would_be_many(tmp_path, edit, said):

@@ -48,7 +48,7 @@ def margin_of(scores, *, coverage, name, sd, rng):
 @pytest.mark.parametrize(("rows", "sd"), [(60, 1.0), (400, 6.0)])
 def test_intervals_hold_a_new_output_with_at_least_what_they_say(law, name, rows, sd, rng):
     """Over draws of kept rows, new rows and noise; three sds of the simulation are allowed."""
-    draws = 700
+    draws = 350
     for coverage in (0.5, 0.8, 0.9):
         held = []
         for _ in range(draws):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
-from test_every_kind import KINDS, release_of
+from test_every_kind import DRAWN_AS_OTHERS, KINDS, release_of
 
 from cloakgp import (
     DPGPMultiOutputRegressor,
@@ -158,7 +158,11 @@ def test_counts_have_no_range_and_say_what_their_errors_assume_where_scatter_was
         assert ("average over 0.5 (30 %), 2 (70 %)" in told) == (release is learned)
 
 
-@pytest.mark.parametrize("name", KINDS)
+# What is told goes by what is predicted, as pictures do.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN_AS_OTHERS)) for name in KINDS],
+)
 def test_every_kind_that_predicts_numbers_says_how_well(name):
     release = release_of(name)
     found = accuracies(release)
@@ -311,7 +315,7 @@ def test_ranges_held_as_often_as_is_said_on_tables_that_were_tried():
 
 def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
     larger = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.uniform(0, 10, size=(600, 2))
         y = np.exp(6 + 0.2 * X[:, 0]) * rng.pareto(2.2, size=600)
@@ -324,7 +328,7 @@ def test_of_long_tails_it_is_said_that_errors_are_mostly_larger_and_they_are():
         )
         missed = np.clip(y[450:], 0, 1e5) - model.predict(X[450:])
         larger += np.sqrt(np.mean(np.square(missed))) > told.between[1]
-    assert larger >= 4
+    assert larger >= 2
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_expected_errors_are_those_of_draws_from_the_prior(tmp_path):
     K = KERNEL(ages) * (0.5 + 0.5 * fading)
     root = linalg.cholesky(K + 1e-9 * np.eye(len(K)), lower=True)
     squares = []
-    for draw in range(40):
+    for draw in range(20):
         curve = root @ rng.normal(size=len(K))
         source = [
             table.assign(pay=curve[rows * n : rows * (n + 1)] + 0.5 * rng.normal(size=rows))

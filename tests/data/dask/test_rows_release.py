@@ -1,4 +1,4 @@
-"""A whole release on a cluster of several processes, one of which is killed half-way."""
+"""A whole release on a cluster, of several workers or of one, a process of which is killed."""
 
 from __future__ import annotations
 
@@ -45,6 +45,18 @@ def model(**settings):
     return DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, **chosen)
 
 
+@pytest.fixture(scope="module")
+def workers():
+    """Two workers in this process: for what does not depend on what is sent to others."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def draws(monkeypatch):
     """How often noise is drawn, and for which integers."""
@@ -68,10 +80,10 @@ def draws(monkeypatch):
     ],
     ids=["bayes", "trace", "stages"],
 )
-def test_a_cluster_releases_what_one_machine_does(client, table, settings):
+def test_a_cluster_releases_what_one_machine_does(workers, table, settings):
     path, frame = table
     rows = DaskRows.from_parquet(
-        path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
+        path, inputs=INPUTS, output="height", client=workers, chunk_rows=GROUP_ROWS
     )
     there = model(**settings).fit_rows(rows).release_
     here = (
@@ -125,10 +137,10 @@ def test_any_number_of_workers_releases_the_same(client, table, draws):
     )
 
 
-def test_where_partitions_end_the_same_is_released(client, table):
+def test_where_partitions_end_the_same_is_released(workers, table):
     """Whatever bytes, private ones among them, have decided it: bit for bit."""
     path, frame = table
-    of_columns = {"inputs": INPUTS, "output": "height", "client": client, "chunk_rows": GROUP_ROWS}
+    of_columns = {"inputs": INPUTS, "output": "height", "client": workers, "chunk_rows": GROUP_ROWS}
     partitions = dd.from_pandas(frame, npartitions=11, sort=False)
     first, second = (
         model(noise="gaussian").fit_rows(rows).release_
@@ -146,6 +158,7 @@ def test_where_partitions_end_the_same_is_released(client, table):
     )
 
 
+@pytest.mark.slow
 def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, draws, patience):
     path, _ = table
     rows = DaskRows.from_parquet(

@@ -259,6 +259,7 @@ def test_cells_say_what_is_there_or_why_nothing_is(toy):
     assert shown.computed == ("job: as it was (61 s at abc, 2026-01-02)",)
 
 
+@pytest.mark.slow
 def test_a_small_version_of_the_whole(tmp_path):
     """Jobs that need no table: computed, compared afresh, and laid out."""
     kept = ["--folder", str(tmp_path / "kept")]

@@ -406,7 +406,15 @@ def integrated(variance, encoding, *, value, noise_sd):
 
 
 @pytest.mark.usefixtures("without_offset")
-@pytest.mark.parametrize("value", [-0.9, 0.0, 0.4, 1.5])
+@pytest.mark.parametrize(
+    "value",
+    [
+        -0.9,
+        pytest.param(0.0, marks=pytest.mark.slow),
+        pytest.param(0.4, marks=pytest.mark.slow),
+        1.5,
+    ],
+)
 @pytest.mark.parametrize(
     "encoding",
     [
