@@ -744,6 +744,7 @@ class RowTable(Table):
             number=self.number,
             grouped=self.grouped,
             together=self.together,
+            resolves=self.resolves,
         )
 
     def learn(

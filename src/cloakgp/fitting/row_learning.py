@@ -8,7 +8,7 @@ answers about how far they scatter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import call
@@ -19,11 +19,14 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.data import InputRows
 from cloakgp.design.streaming.binning import CellsOfAnswers, Partition
-from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.fitting.resolution import resolve
+from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
+from cloakgp.models.kernels.rebuilding import count_free
 from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.models.prediction import alternatives
 from cloakgp.models.summary import Summary
+from cloakgp.models.two_scales import with_finer_part
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowScatter, RowSpread
@@ -46,6 +49,7 @@ from cloakgp.release.hyperparameters.noise import (
     positions_around,
     scaled_noise,
 )
+from cloakgp.release.hyperparameters.quadrature import EVIDENCE
 from cloakgp.release.hyperparameters.scatter import Bumps, with_noise_in_strata
 from cloakgp.release.posterior.clipped_sums import (
     GatheredCells,
@@ -74,6 +78,12 @@ FEWER_CELLS = 4
 PLACED_ROWS = 2**14
 # By how much logarithms of hyperparameters of two maxima may differ that are one.
 SAME_MAXIMUM = 0.05
+# After how many stages a finer part is looked for: of fewer answers, a wrong one can be likely, and
+# the next stage would be designed for it.
+FEWEST_STAGES = 3
+# Lengthscales of a finer part, in those of the curve: where it is looked for, and where its weak
+# prior lies, as far from there as from those of the curve.
+START_SHORTER, CENTRE_SHORTER = 0.25, 0.5
 # By how many sds outputs may scatter less than what was learned would have it.
 REFUTED = 3.0
 # Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
@@ -99,6 +109,8 @@ class RowLearning:
         Whether all rows of one group are protected together.
     together : int
         The number of adjacent entries of one row, which are protected together.
+    resolves : bool
+        Whether inducing inputs follow the kernel, so that a finer part of it can be explained.
     """
 
     passes: Passes
@@ -106,6 +118,7 @@ class RowLearning:
     number: int
     grouped: bool
     together: int
+    resolves: bool = False
 
     def cells_for(self, kernel: Kernel) -> Partition:
         """Return cells of similar inputs at which a kernel is learned."""
@@ -269,7 +282,7 @@ class RowLearning:
         trends: list[Array] = []
         if prior.trend is not None:
             trends = [one.strategy.trend_answers(prior) for one in located]
-        slow = not has_adjoint(prior.kernel)
+        slow, several = not has_adjoint(prior.kernel), len(located) > 1
         found = []
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
             assert isinstance(declared, SparsePrior)
@@ -296,7 +309,6 @@ class RowLearning:
                 coarse=fewer,
             )
             # What one stage tells is too little to go by that is far from what was declared.
-            several = len(located) > 1
             searches = [partial(search, degrees=each) for each in (tails if several else (np.inf,))]
             if several and (earlier := _learned_before(known, declared)) is not None:
                 # The best of few cells may be far from what is best with every row at its place.
@@ -323,9 +335,97 @@ class RowLearning:
             # What was learned before, with the noise that is known, stays if it is as probable.
             found = [(replace(known.learned[0], prior=noisy), found[0][1])]
         confirms = self.summary.count > self.most_cells(prior.kernel)
+        stated: tuple[Measurement, ...] | None = None
         if confirms or len(found) > 1 or len(found[0][1]) > 1:
-            return self._weigh(found, known, confirms=confirms)
-        return found[0][1][0], None
+            learned, stated = self._weigh(found, known, confirms=confirms)
+        else:
+            learned = found[0][1][0]
+        adds = self.resolves and len(located) >= FEWEST_STAGES and not slow and len(tails) > 1
+        if not (adds and len(found) == len(learned) == 1):
+            return learned, stated
+        search_from = partial(
+            learn_numbers,
+            answers=answers,
+            bounds=(bounds.lo, bounds.hi),
+            hyperprior=hyperprior,
+            degrees=tails[0],
+            coarse=fewer,
+        )
+        [(single, *_), *_] = placed
+        return self._or_in_two_scales(
+            learned, stated, search=search_from, declared=other, single=single.prior, known=known
+        )
+
+    def _or_in_two_scales(
+        self,
+        learned: tuple[WeightedPrior, ...],
+        stated: tuple[Measurement, ...] | None,
+        *,
+        search: Callable[..., tuple[WeightedPrior, ...]],
+        declared: SparsePrior,
+        single: ExactPrior | SparsePrior,
+        known: Release,
+    ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...] | None]:
+        """Return what was learned, or a curve with a finer part if answers tell of one.
+
+        It is looked for from what was learned, and has inducing inputs of its own: those that there
+        are do not explain what is finer. It counts where it makes the answers more probable, with
+        every row at its place, by a nat for each hyperparameter that is more (Akaike 1974).
+
+        Parameters
+        ----------
+        learned : tuple of WeightedPrior
+            One, which may be in two scales since an earlier stage.
+        stated : tuple of Measurement or None
+            With sums under it and the declared prior, if there are.
+        search : callable
+            Returns what is learned of a prior, from a start.
+        declared : SparsePrior
+            With the noise that is known.
+        single : ExactPrior or SparsePrior
+            As learned last, of the declared form.
+        known : Release
+            With sums under the declared prior.
+        """
+        prior, [found] = known.prior, learned
+        assert isinstance(prior, SparsePrior)
+        centre = with_finer_part(declared.kernel, shorter=CENTRE_SHORTER)
+        if centre is None:
+            return learned, stated
+        more = count_free(centre) - count_free(found.prior.kernel)
+        smooth = found.prior if more else single
+        start = replace(smooth, kernel=with_finer_part(smooth.kernel, shorter=START_SHORTER))
+        alone = _exact(replace(declared, kernel=centre))
+        [sought] = search(alone, start=start)
+        if sought.prior is alone:
+            return learned, stated
+        tried = self._with_own_inducing(_with_values(found.prior, sought.prior), known)
+        if stated is None:
+            own = [under_alone(one, prior) for one in known.measurements]
+            stated = restate(self.passes, other_priors(learned, prior), measurements=own)
+        try:
+            added = restate(self.passes, [tried], measurements=stated)
+            gained = linear_log_evidence(tried, added) - linear_log_evidence(found.prior, stated)
+        except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+            return learned, stated
+        # Written so that NaN fails.
+        if not gained >= max(more, EVIDENCE):
+            return learned, stated
+        return (replace(found, prior=tried),), tuple(
+            under_these(one, [prior, tried]) for one in added
+        )
+
+    def _with_own_inducing(self, prior: SparsePrior, known: Release) -> SparsePrior:
+        """Return a prior on inducing inputs that it is worth, by what the last stage told."""
+        last = stages_of(known.measurements, self.number)[-1]
+        inducing = resolve(
+            prior,
+            self.summary.sample,
+            rows=self.summary.count,
+            noise_sd=last.noise_sd,
+            answers=last.strategy.n_answers,
+        )
+        return replace(prior, inducing=inducing)
 
     def _weigh(
         self,
