@@ -232,7 +232,13 @@ class RowLearning:
             before=before,
         )
         told = tell(learned)
-        if told.excess <= REFUTED or len(stages_of(known.measurements, self.number)) == 1:
+        if len(stages_of(known.measurements, self.number)) == 1:
+            return told.priors
+        if before is None and known.learned and not _near(learned, known.learned):
+            # That was sought with the declared noise, which may be far off. What was learned with
+            # free noise, before, stays if it is as probable.
+            told = max(tell(known.learned), told, key=lambda one: one.log_density)
+        if told.excess <= REFUTED:
             return told.priors
         noisy, stated = None, known.measurements
         if before is not None:
