@@ -854,3 +854,14 @@ def test_beside_one_stage_it_is_asked_how_noisy_outputs_are(noise_sd):
         return
     alone = model.set_params(stages=None).fit_rows(ArrayRows(X[:12_000], y[:12_000])).release_
     assert "row spread" not in [one.question.name for one in alone.measurements]
+
+
+def test_what_was_learned_with_free_noise_stays_if_more_probable_with_scatter(rng):
+    """With the declared noise, far too small here, the curve is rough: lengthscales below .4."""
+    X, u, v = rng.uniform(0, 4, size=(3000, 1)), rng.uniform(size=3000), rng.uniform(size=3000)
+    share = 0.5 + 0.3 * np.sin(X[:, 0])
+    y = np.where(u < 0.6 * (1 - share), 0.0, np.where(u > 1 - 0.6 * share, 1.0, v))
+    model = DPGPRegressor(bounds=(0, 1), epsilon=5.0, delta=1e-6, inducing=20, insecure_seed=0)
+    release = model.fit_rows(ArrayRows(X, y)).release_
+    assert [one.about_spread for one in release.measurements] == [False, False, False, True]
+    assert 1.0 < release.fitted_prior.kernel.get_params()["k2__k2__length_scale"] < 4.0

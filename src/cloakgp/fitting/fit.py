@@ -285,6 +285,7 @@ def learning_of_default_prior(chosen: Learning, *, epsilon: float, persons: floa
 
     Examples
     --------
+    >>> from cloakgp.release import Hyperprior
     >>> chosen = Learning(hyperprior=Hyperprior())
     >>> [learning_of_default_prior(chosen, epsilon=1.0, persons=count).hyperprior.scale
     ...  for count in (149, 150)]
