@@ -669,8 +669,10 @@ def _near(learned: Sequence[WeightedPrior], other: Sequence[WeightedPrior]) -> b
     one, another = (weightiest(each).prior for each in (learned, other))
     # A hyperparameter of zero has an infinite logarithm, and stays.
     with np.errstate(divide="ignore"):
-        thetas = one.kernel.theta, another.kernel.theta
-    return bool(np.allclose(thetas[0], thetas[1], rtol=0.0, atol=SAME_MAXIMUM))
+        theta, other_theta = one.kernel.theta, another.kernel.theta
+    if len(theta) != len(other_theta):
+        return False
+    return bool(np.allclose(theta, other_theta, rtol=0.0, atol=SAME_MAXIMUM))
 
 
 def _with_noise_of(prior: ExactPrior | SparsePrior, other: ExactPrior | SparsePrior) -> SparsePrior:
