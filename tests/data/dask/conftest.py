@@ -5,6 +5,8 @@ No longer than that: its threads begin others, and its environment is that of la
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import distributed
 import pytest
 
@@ -14,12 +16,25 @@ def no_threads_are_left():
     """A cluster's threads outlast a test."""
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def two_workers(*, processes):
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=2, threads_per_worker=1, processes=processes, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with two_workers(processes=True) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Of this process: for what does not depend on what is sent to others."""
+    with two_workers(processes=False) as client:
         yield client

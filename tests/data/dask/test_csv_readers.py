@@ -7,7 +7,6 @@ from functools import partial
 
 import dask
 import dask.dataframe as dd
-import distributed
 import pandas as pd
 import pytest
 from dask.dataframe import from_map
@@ -43,15 +42,9 @@ def sent_by_value():
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(workers):
     """Threads will do: what is refused is so before a task is sent, or in the task itself."""
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+    return workers
 
 
 @pytest.fixture

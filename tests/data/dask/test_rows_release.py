@@ -45,18 +45,6 @@ def model(**settings):
     return DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, **chosen)
 
 
-@pytest.fixture(scope="module")
-def workers():
-    """Two workers in this process: for what does not depend on what is sent to others."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture
 def draws(monkeypatch):
     """How often noise is drawn, and for which integers."""
