@@ -146,7 +146,6 @@ def test_where_partitions_end_the_same_is_released(workers, table):
     )
 
 
-@pytest.mark.slow
 def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, draws, patience):
     path, _ = table
     rows = DaskRows.from_parquet(
