@@ -25,6 +25,7 @@ from cloakgp.fitting.row_learning import (
     LEARNING_CELLS_AN_INPUT,
     REFUTED,
     SAME_MAXIMUM,
+    RowLearning,
     _near,
     tell_noise_of_rows,
 )
@@ -36,7 +37,11 @@ from cloakgp.privacy import OutputBounds, compose
 from cloakgp.release import DenseStrategy, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.hyperparameters.covariance import gather_sums
-from cloakgp.release.hyperparameters.learning import confirmed, learn_numbers
+from cloakgp.release.hyperparameters.learning import (
+    confirmed,
+    learn_numbers,
+    linear_log_evidence,
+)
 from cloakgp.release.hyperparameters.noise import (
     LOG_NOISE_SD,
     AnswersByNoise,
@@ -338,6 +343,40 @@ def test_after_several_stages_one_search_starts_from_what_was_learned_before(tab
     for degrees, start, _ in started:
         assert degrees == 4.0
         assert start.kernel in kernels
+
+
+@pytest.mark.parametrize(("often", "gains"), [(0, False), (3, True)])
+def test_a_maximum_at_few_cells_is_moved_to_one_of_all_rows(often, gains, monkeypatch):
+    """Eight cells tell little of a wave of six turns: its lengthscale comes out at half."""
+    monkeypatch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS_AN_INPUT", 8)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.MOST_REFINED", often)
+    refined, original = [], RowLearning._refine
+
+    def spy(self, learned, stated, **named):
+        found, under = original(self, learned, stated, **named)
+        before, after = learned[0].prior, found[0].prior
+        gained = linear_log_evidence(after, under) - linear_log_evidence(before, stated)
+        refined.append((gained, before.kernel.theta[-1], after.kernel.theta[-1]))
+        return found, under
+
+    monkeypatch.setattr(RowLearning, "_refine", spy)
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0, 4, size=(2000, 1))
+    y = 0.5 + 0.3 * np.sin(6 * X[:, 0]) + 0.05 * rng.normal(size=2000)
+    settings = {"bounds": (0, 1), "epsilon": 5.0, "delta": 1e-6, "inducing": 30, "interval": False}
+    stages = [(0.3, None), (0.7, 1.0)]
+    model = DPGPRegressor(**settings, stages=stages, noise="gaussian", insecure_seed=2)
+    release = model.fit_rows(ArrayRows(X, y)).release_
+    # After the second stage, and once more after it was asked how far outputs scatter.
+    assert len(refined) >= 1
+    gained, before, after = refined[-1]
+    if not gains:
+        assert (gained, after) == (0.0, before)
+        return
+    assert gained > 10
+    assert after - before > np.log(1.5)
+    assert np.exp(after) == pytest.approx(0.3, rel=0.2)
+    assert release.fitted_prior.kernel.theta[-1] == after
 
 
 def test_cells_are_as_many_as_is_stated():

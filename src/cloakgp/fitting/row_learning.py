@@ -8,7 +8,7 @@ answers about how far they scatter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import call
@@ -31,7 +31,7 @@ from cloakgp.privacy import OutputBounds
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.bands import RowScatter, RowSpread
 from cloakgp.release.hyperparameters.alike import AlikeOutputs, rows_among, with_noise
-from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.covariance import LearningAnswers, gather_sums
 from cloakgp.release.hyperparameters.hyperprior import DEGREES_IN_PASSES
 from cloakgp.release.hyperparameters.learning import (
     confirmed,
@@ -39,6 +39,7 @@ from cloakgp.release.hyperparameters.learning import (
     likeliest,
     linear_log_evidence,
     weigh,
+    whitened_answers,
 )
 from cloakgp.release.hyperparameters.noise import (
     NEAR_END,
@@ -49,7 +50,8 @@ from cloakgp.release.hyperparameters.noise import (
     positions_around,
     scaled_noise,
 )
-from cloakgp.release.hyperparameters.quadrature import EVIDENCE
+from cloakgp.release.hyperparameters.quadrature import EVIDENCE, nearest_maximum
+from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.hyperparameters.scatter import Bumps, with_noise_in_strata
 from cloakgp.release.posterior.clipped_sums import (
     GatheredCells,
@@ -84,6 +86,8 @@ FEWEST_STAGES = 3
 # Lengthscales of a finer part, in those of the curve: where it is looked for, and where its weak
 # prior lies, as far from there as from those of the curve.
 START_SHORTER, CENTRE_SHORTER = 0.25, 0.5
+# How often a maximum at cells is moved to where one of rows is expected.
+MOST_REFINED = 3
 # By how many sds outputs may scatter less than what was learned would have it.
 REFUTED = 3.0
 # Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
@@ -276,6 +280,68 @@ class RowLearning:
         tails : sequence of float
             Degrees of freedom of weak priors that are tried after several stages.
         """
+        prior = known.prior
+        assert isinstance(prior, SparsePrior)
+        several = len(stages_of(known.measurements, self.number)) > 1
+        searches = self._searches(known, hyperprior=hyperprior, noisy=noisy)
+        found = []
+        for search in searches:
+            # What one stage tells is too little to go by that is far from what was declared.
+            tries = [
+                partial(search.learn, average=average, degrees=each)
+                for each in (tails if several else (np.inf,))
+            ]
+            if several and (earlier := _learned_before(known, search.declared)) is not None:
+                # The best of few cells may be far from what is best with every row at its place.
+                tries.append(
+                    partial(search.learn, average=average, degrees=tails[0], start=earlier)
+                )
+            maxima: list[tuple[WeightedPrior, ...]] = []
+            for learned in each_of(call, tries):
+                if not any(_near(learned, one) for one in maxima):
+                    maxima.append(learned)
+            found.append(
+                (WeightedPrior(prior=search.declared, likelihood=NUMBERS, weight=1.0), maxima)
+            )
+        if noisy is not None and len(found) == len(known.learned) == 1:
+            # What was learned before, with the noise that is known, stays if it is as probable.
+            found = [(replace(known.learned[0], prior=noisy), found[0][1])]
+        moves_rows = self.summary.count > self.most_cells(prior.kernel)
+        stated: tuple[Measurement, ...] | None = None
+        if moves_rows or len(found) > 1 or len(found[0][1]) > 1:
+            learned, stated = self._weigh(found, known, confirms=moves_rows)
+        else:
+            learned = found[0][1][0]
+        if not (several and len(searches) == len(learned) == 1 and len(tails) > 1):
+            return learned, stated
+        if not has_adjoint(prior.kernel):
+            return learned, stated
+        [search] = searches
+        if moves_rows and stated is not None:
+            learned, stated = self._refine(
+                learned, stated, search=search, degrees=tails[0], known=known
+            )
+        if not self.resolves or len(stages_of(known.measurements, self.number)) < FEWEST_STAGES:
+            return learned, stated
+        [(single, *_), *_] = found[0][1]
+        return self._or_in_two_scales(
+            learned, stated, search=search, degrees=tails[0], single=single.prior, known=known
+        )
+
+    def _searches(
+        self,
+        known: Release,
+        *,
+        hyperprior: Hyperprior,
+        noisy: ExactPrior | SparsePrior | None,
+    ) -> list[_Search]:
+        """Return searches at cells of rows: around what was declared, and its alternatives.
+
+        Parameters
+        ----------
+        known, hyperprior, noisy
+            As for `_learn_curve`.
+        """
         prior, bounds = known.prior, known.measurements[0].question
         assert isinstance(prior, SparsePrior)
         assert isinstance(bounds, OutputBounds)
@@ -288,7 +354,7 @@ class RowLearning:
         trends: list[Array] = []
         if prior.trend is not None:
             trends = [one.strategy.trend_answers(prior) for one in located]
-        slow, several = not has_adjoint(prior.kernel), len(located) > 1
+        slow = not has_adjoint(prior.kernel)
         found = []
         for declared in alternatives(prior if noisy is None else _with_noise_of(prior, noisy)):
             assert isinstance(declared, SparsePrior)
@@ -304,71 +370,80 @@ class RowLearning:
                 )
                 for cells in gathered
             )
-            alone = _first_inducing(declared, known) if slow else _exact(declared)
-            search = partial(
-                learn_numbers,
-                alone,
-                answers,
-                bounds=(bounds.lo, bounds.hi),
-                hyperprior=hyperprior,
-                average=average,
-                coarse=fewer,
-            )
-            # What one stage tells is too little to go by that is far from what was declared.
-            searches = [partial(search, degrees=each) for each in (tails if several else (np.inf,))]
-            if several and (earlier := _learned_before(known, declared)) is not None:
-                # The best of few cells may be far from what is best with every row at its place.
-                searches.append(partial(search, degrees=tails[0], start=earlier))
-            maxima: list[tuple[WeightedPrior, ...]] = []
-            for learned in each_of(call, searches):
-                if not any(_near(learned, one) for one in maxima):
-                    maxima.append(learned)
             # Rows are moved to points in learning: how noise differs between them comes after.
             same = declared.scatter is told.scatter
-            other = declared if same else replace(declared, scatter=told.scatter)
-            placed = [
-                tuple(
-                    replace(
-                        one,
-                        prior=other if one.prior is alone else _with_values(other, one.prior),
-                    )
-                    for one in learned
+            found.append(
+                _Search(
+                    declared=declared if same else replace(declared, scatter=told.scatter),
+                    alone=_first_inducing(declared, known) if slow else _exact(declared),
+                    answers=answers,
+                    fewer=fewer,
+                    bounds=(bounds.lo, bounds.hi),
+                    hyperprior=hyperprior,
                 )
-                for learned in maxima
-            ]
-            found.append((WeightedPrior(prior=other, likelihood=NUMBERS, weight=1.0), placed))
-        if noisy is not None and len(found) == len(known.learned) == 1:
-            # What was learned before, with the noise that is known, stays if it is as probable.
-            found = [(replace(known.learned[0], prior=noisy), found[0][1])]
-        confirms = self.summary.count > self.most_cells(prior.kernel)
-        stated: tuple[Measurement, ...] | None = None
-        if confirms or len(found) > 1 or len(found[0][1]) > 1:
-            learned, stated = self._weigh(found, known, confirms=confirms)
-        else:
-            learned = found[0][1][0]
-        adds = self.resolves and len(located) >= FEWEST_STAGES and not slow and len(tails) > 1
-        if not (adds and len(found) == len(learned) == 1):
+            )
+        return found
+
+    def _refine(
+        self,
+        learned: tuple[WeightedPrior, ...],
+        stated: tuple[Measurement, ...],
+        *,
+        search: _Search,
+        degrees: float,
+        known: Release,
+    ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...]]:
+        """Return what was learned, or near it what is more probable with every row at its place.
+
+        Where answers are precise, what rows differ within cells is more than their noise, and a
+        maximum at cells is not one of rows. So the search goes on from there, with the covariance
+        of answers exact where it starts, and as at cells in how it changes
+        (`NumbersObjective.agreeing`), for as long as that gains.
+
+        Parameters
+        ----------
+        learned : tuple of WeightedPrior
+            One.
+        stated : tuple of Measurement
+            With sums under it and the declared prior.
+        search : _Search
+        degrees : float
+            Of freedom of the weak priors.
+        known : Release
+        """
+        prior, [found] = known.prior, learned
+        assert isinstance(prior, SparsePrior)
+        objective = search.objective(degrees=degrees)
+        if len(found.prior.kernel.theta) != len(objective.declared) or not objective.size:
             return learned, stated
-        search_from = partial(
-            learn_numbers,
-            answers=answers,
-            bounds=(bounds.lo, bounds.hi),
-            hyperprior=hyperprior,
-            degrees=tails[0],
-            coarse=fewer,
-        )
-        [(single, *_), *_] = placed
-        return self._or_in_two_scales(
-            learned, stated, search=search_from, declared=other, single=single.prior, known=known
-        )
+        for _ in range(MOST_REFINED):
+            assert isinstance(found.prior, SparsePrior)
+            position = objective.position_of(found.prior)
+            try:
+                agreeing = objective.agreeing(position, whitened_answers(found.prior, stated)[1])
+                moved = nearest_maximum(agreeing, start=position)
+                tried = _with_values(found.prior, objective.prior_at(moved))
+                added = restate(self.passes, [tried], measurements=stated)
+                gained = linear_log_evidence(tried, added) - linear_log_evidence(
+                    found.prior, stated
+                )
+            except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+                break
+            gained += objective.weak_prior(position) - objective.weak_prior(moved)
+            # Written so that NaN fails.
+            if not gained >= EVIDENCE:
+                break
+            found = replace(found, prior=tried)
+            stated = tuple(under_these(one, [prior, tried]) for one in added)
+        return (found,), stated
 
     def _or_in_two_scales(
         self,
         learned: tuple[WeightedPrior, ...],
         stated: tuple[Measurement, ...] | None,
         *,
-        search: Callable[..., tuple[WeightedPrior, ...]],
-        declared: SparsePrior,
+        search: _Search,
+        degrees: float,
         single: ExactPrior | SparsePrior,
         known: Release,
     ) -> tuple[tuple[WeightedPrior, ...], tuple[Measurement, ...] | None]:
@@ -384,10 +459,9 @@ class RowLearning:
             One, which may be in two scales since an earlier stage.
         stated : tuple of Measurement or None
             With sums under it and the declared prior, if there are.
-        search : callable
-            Returns what is learned of a prior, from a start.
-        declared : SparsePrior
-            With the noise that is known.
+        search : _Search
+        degrees : float
+            Of freedom of the weak priors.
         single : ExactPrior or SparsePrior
             As learned last, of the declared form.
         known : Release
@@ -395,15 +469,15 @@ class RowLearning:
         """
         prior, [found] = known.prior, learned
         assert isinstance(prior, SparsePrior)
-        centre = with_finer_part(declared.kernel, shorter=CENTRE_SHORTER)
+        centre = with_finer_part(search.declared.kernel, shorter=CENTRE_SHORTER)
         if centre is None:
             return learned, stated
         more = count_free(centre) - count_free(found.prior.kernel)
         smooth = found.prior if more else single
         start = replace(smooth, kernel=with_finer_part(smooth.kernel, shorter=START_SHORTER))
-        alone = _exact(replace(declared, kernel=centre))
-        [sought] = search(alone, start=start)
-        if sought.prior is alone:
+        finer = search.around(replace(search.declared, kernel=centre))
+        [sought] = finer.learn(average=False, degrees=degrees, start=start)
+        if sought.prior is finer.declared:
             return learned, stated
         tried = self._with_own_inducing(_with_values(found.prior, sought.prior), known)
         if stated is None:
@@ -515,6 +589,78 @@ class RowLearning:
         if self.grouped or self.summary.count <= SPREAD_ROWS:
             return None
         return InputRows(self.summary.sample[:SPREAD_ROWS])
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search for hyperparameters of one form of a prior, by what was asked of cells of rows.
+
+    Attributes
+    ----------
+    declared : SparsePrior
+        What is sought is near it.
+    alone : ExactPrior or SparsePrior
+        The same, as it is at cells.
+    answers, fewer : LearningAnswers
+        About cells, and about fewer, where the search starts.
+    bounds : (float, float)
+        Of one output.
+    hyperprior : Hyperprior
+    """
+
+    declared: SparsePrior
+    alone: ExactPrior | SparsePrior
+    answers: LearningAnswers
+    fewer: LearningAnswers
+    bounds: tuple[float, float]
+    hyperprior: Hyperprior
+
+    def around(self, declared: SparsePrior) -> _Search:
+        """Return a search for what is near another prior, which has no inducing inputs at cells."""
+        return replace(self, declared=declared, alone=_exact(declared))
+
+    def learn(
+        self, *, average: bool, degrees: float, start: ExactPrior | SparsePrior | None = None
+    ) -> tuple[WeightedPrior, ...]:
+        """Return what is learned, on the inducing inputs that were declared.
+
+        Parameters
+        ----------
+        average : bool
+        degrees : float
+            Of freedom of the weak priors.
+        start : ExactPrior or SparsePrior, optional
+            The only place where the search starts.
+        """
+        learned = learn_numbers(
+            self.alone,
+            self.answers,
+            bounds=self.bounds,
+            hyperprior=self.hyperprior,
+            average=average,
+            degrees=degrees,
+            coarse=self.fewer,
+            start=start,
+        )
+        return tuple(
+            replace(
+                one,
+                prior=self.declared
+                if one.prior is self.alone
+                else _with_values(self.declared, one.prior),
+            )
+            for one in learned
+        )
+
+    def objective(self, *, degrees: float) -> NumbersObjective:
+        """Return what is minimised at the cells."""
+        return NumbersObjective.of(
+            self.alone,
+            self.answers,
+            bounds=self.bounds,
+            hyperprior=self.hyperprior,
+            degrees=degrees,
+        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from conditioning import learn_numbers, learning_answers
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import linalg, optimize, stats
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -31,6 +31,14 @@ from cloakgp.release.hyperparameters.regression import MEAN_SD_SHARE, NumbersObj
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
+ANSWERED = {
+    "epsilon": 2.0,
+    "delta": 1e-3,
+    "noise": "gaussian",
+    "stages": None,
+    "learn": None,
+    "insecure_seed": 0,
+}
 KERNELS = [
     RBF(1.3),
     ConstantKernel(2.0) * Matern(0.9, nu=1.5) + WhiteKernel(0.3),
@@ -500,3 +508,54 @@ def test_learning_survives_kernels_that_are_none_elsewhere():
         learned = release.learn(average=average)
         assert learned.learned
         assert np.isfinite(learned.predict(X, return_std=True)).all()
+
+
+# Where the covariance is known exactly at one place.
+
+
+def test_an_objective_agrees_with_the_truth_where_it_is_known(rng):
+    """Up to a constant it is the density of answers under M S Mᵀ, with M = L₀ L⁻¹ at ψ₀."""
+    objective = a_search(rng)
+    place, other = rng.normal(size=(2, objective.size))
+    here, there = (objective._covariance(objective.prior_at(one))[0] for one in (place, other))
+    mixing = rng.normal(size=here.shape)
+    exact = linalg.cholesky(here + 0.1 * mixing @ mixing.T, lower=True)
+    residuals = objective.answers.values - objective.prior_at(place).mean * objective.answers.sums
+    white = linalg.solve_triangular(exact, residuals, lower=True)
+    agreeing = objective.agreeing(place, white)
+
+    moves = exact @ linalg.inv(linalg.cholesky(here, lower=True))
+    truth = [
+        -stats.multivariate_normal(cov=moves @ one @ moves.T).logpdf(residuals)
+        + objective.weak_prior(at)
+        for one, at in ((here, place), (there, other))
+    ]
+    assert moves @ here @ moves.T == pytest.approx(exact @ exact.T)
+    found = [agreeing(at)[0] for at in (place, other)]
+    assert found[1] - found[0] == pytest.approx(truth[1] - truth[0])
+
+
+def test_an_objective_that_is_exact_agrees_with_itself(rng):
+    objective = a_search(rng)
+    place, other = rng.normal(size=(2, objective.size))
+    factor = linalg.cholesky(objective._covariance(objective.prior_at(place))[0], lower=True)
+    residuals = objective.answers.values - objective.prior_at(place).mean * objective.answers.sums
+    agreeing = objective.agreeing(place, linalg.solve_triangular(factor, residuals, lower=True))
+    for ours, theirs in zip(agreeing(other), objective(other), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
+def a_search(rng):
+    """The objective of a kernel's hyperparameters; the mean stays."""
+    X, outputs = rng.uniform(0, 3, size=(9, 1)), rng.uniform(-1, 1, size=9)
+    model = DPGPRegressor(
+        bounds=(-1, 1), kernel=KERNELS[0], noise_variance=0.3, mean=0.4, **ANSWERED
+    )
+    release = model.fit(X, outputs).release_
+    prior = ExactPrior(kernel=KERNELS[0], noise_variance=0.3, mean=0.4)
+    return objective_of(
+        prior,
+        release.measurements,
+        hyperprior=Hyperprior(noise_variance=True, mean=False),
+        degrees=4.0,
+    )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from scipy import special
+from scipy import linalg, special
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import (
@@ -461,10 +461,30 @@ def linear_log_evidence(
     measurements : sequence of Measurement
         Those about the spread of outputs are passed over.
     """
+    factor, white = whitened_answers(prior, measurements)
+    return -float(white @ white) / 2 - float(np.log(np.diag(factor)).sum())
+
+
+def whitened_answers(
+    prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
+) -> tuple[Array, Array]:
+    """Return L and L⁻¹ (a − R m) of answers about numbers, a ~ N(R m, L Lᵀ) under a prior.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    measurements : sequence of Measurement
+        Those about the spread of outputs are passed over.
+
+    Returns
+    -------
+    array of shape (k, k)
+        Lower triangular.
+    array of shape (k,)
+    """
     tables, values = answered_tables(prior, measurements, prior.mean)
-    posterior = Posterior.given(prior, tables, values[:, 0])
-    quadratic = float(values[:, 0] @ posterior.weights)
-    return -quadratic / 2 - float(np.log(np.diag(posterior.factor)).sum())
+    factor = Posterior.given(prior, tables, values[:, 0]).factor
+    return factor, linalg.solve_triangular(factor, values[:, 0], lower=True)
 
 
 def minimise(

@@ -134,6 +134,19 @@ def posterior_maximum(
     return np.zeros(size) if best.fun >= IMPOSSIBLE else np.asarray(best.x)
 
 
+def nearest_maximum(objective: Objective, *, start: Array) -> Array:
+    """Return the local maximum that is reached from a place.
+
+    Parameters
+    ----------
+    objective : callable
+        As for `posterior_points`.
+    start : array of shape (size,)
+    """
+    with suitable_threads(0.0):
+        return posterior_maximum(_guarded(objective), size=len(start), start=start)
+
+
 def _points_around(objective: Objective, best: Array) -> list[tuple[Array, float]]:
     """Integrate over the Gaussian approximation at the maximum, with corrected weights.
 

@@ -17,11 +17,13 @@ Kernels are evaluated at few points where there are many rows; see
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.rebuilding import AtTheta, at_theta
@@ -159,14 +161,7 @@ class NumbersObjective:
             Where the kernel is no covariance, or not finite.
         """
         candidate = self.prior_at(position)
-        latent, pull_back = latent_covariance_of(candidate, self.answers)
-        noise = candidate.noise_variance * self._row_gram
-        covariance = latent + noise
-        if not np.isfinite(covariance).all():
-            raise np.linalg.LinAlgError("the kernel is not finite")
-        covariance[np.diag_indices(len(covariance))] += 1.0
-        if self.answers.residual is not None:
-            covariance += self.answers.residual
+        covariance, noise, pull_back = self._covariance(candidate)
         evidence = Evidence.of(self.answers.values - candidate.mean * self.answers.sums, covariance)
         slopes = (0.5 * LOG_SD * pull_back(evidence.sensitivity)[self.free]).tolist()
         if self.hyperprior.noise_variance:
@@ -175,3 +170,48 @@ class NumbersObjective:
             slopes.append(-self.mean_sd * float(self.answers.sums @ evidence.solved))
         away, towards = weak_prior(position, degrees=self.degrees)
         return evidence.value + away, np.array(slopes) + towards
+
+    def _covariance(
+        self, candidate: ExactPrior | SparsePrior
+    ) -> tuple[Array, Array, Callable[[Array], Array]]:
+        """Return S, what of it is noise of outputs, and what takes a derivative in S back to θ."""
+        latent, pull_back = latent_covariance_of(candidate, self.answers)
+        noise = candidate.noise_variance * self._row_gram
+        covariance = latent + noise
+        if not np.isfinite(covariance).all():
+            raise np.linalg.LinAlgError("the kernel is not finite")
+        covariance[np.diag_indices(len(covariance))] += 1.0
+        if self.answers.residual is not None:
+            covariance += self.answers.residual
+        return covariance, noise, pull_back
+
+    def weak_prior(self, position: Array) -> float:
+        """Return minus the log density of the weak priors at ψ, up to a constant."""
+        return weak_prior(position, degrees=self.degrees)[0]
+
+    def agreeing(self, position: Array, white: Array) -> NumbersObjective:
+        """Return an objective that agrees at ψ₀ with a covariance that is not approximate.
+
+        At points that stand for many rows each, S(θ) = L Lᵀ is off by what rows differ within them.
+        Let S₀ = L₀ L₀ᵀ be what it is at ψ₀ with every row at its place. Then M S(θ) Mᵀ, with
+        M = L₀ L⁻¹ at ψ₀, is S₀ there, and positive definite everywhere. Answers a are as probable
+        under it, up to a constant, as R m + M⁻¹ (a − R m) are under S(θ).
+
+        Parameters
+        ----------
+        position : array of shape (size,)
+            ψ₀.
+        white : array of shape (k,)
+            L₀⁻¹ (a − R m), of these answers in this order.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If S is no covariance there.
+        """
+        candidate = self.prior_at(position)
+        covariance, _, _ = self._covariance(candidate)
+        values = (
+            candidate.mean * self.answers.sums + linalg.cholesky(covariance, lower=True) @ white
+        )
+        return replace(self, answers=replace(self.answers, values=values))
