@@ -282,27 +282,18 @@ class RowLearning:
         """
         prior = known.prior
         assert isinstance(prior, SparsePrior)
-        several = len(stages_of(known.measurements, self.number)) > 1
+        stages = len(stages_of(known.measurements, self.number))
+        if stages == 1:
+            # What it tells is too little to go by that is far from what was declared.
+            tails = (np.inf,)
         searches = self._searches(known, hyperprior=hyperprior, noisy=noisy)
-        found = []
-        for search in searches:
-            # What one stage tells is too little to go by that is far from what was declared.
-            tries = [
-                partial(search.learn, average=average, degrees=each)
-                for each in (tails if several else (np.inf,))
-            ]
-            if several and (earlier := _learned_before(known, search.declared)) is not None:
-                # The best of few cells may be far from what is best with every row at its place.
-                tries.append(
-                    partial(search.learn, average=average, degrees=tails[0], start=earlier)
-                )
-            maxima: list[tuple[WeightedPrior, ...]] = []
-            for learned in each_of(call, tries):
-                if not any(_near(learned, one) for one in maxima):
-                    maxima.append(learned)
-            found.append(
-                (WeightedPrior(prior=search.declared, likelihood=NUMBERS, weight=1.0), maxima)
+        found = [
+            (
+                WeightedPrior(prior=search.declared, likelihood=NUMBERS, weight=1.0),
+                _maxima(search, known, average=average, tails=tails),
             )
+            for search in searches
+        ]
         if noisy is not None and len(found) == len(known.learned) == 1:
             # What was learned before, with the noise that is known, stays if it is as probable.
             found = [(replace(known.learned[0], prior=noisy), found[0][1])]
@@ -312,16 +303,15 @@ class RowLearning:
             learned, stated = self._weigh(found, known, confirms=moves_rows)
         else:
             learned = found[0][1][0]
-        if not (several and len(searches) == len(learned) == 1 and len(tails) > 1):
-            return learned, stated
-        if not has_adjoint(prior.kernel):
+        alone = len(searches) == len(learned) == 1 and has_adjoint(prior.kernel)
+        if not alone or len(tails) == 1:
             return learned, stated
         [search] = searches
         if moves_rows and stated is not None:
             learned, stated = self._refine(
                 learned, stated, search=search, degrees=tails[0], known=known
             )
-        if not self.resolves or len(stages_of(known.measurements, self.number)) < FEWEST_STAGES:
+        if not self.resolves or stages < FEWEST_STAGES:
             return learned, stated
         [(single, *_), *_] = found[0][1]
         return self._or_in_two_scales(
@@ -661,6 +651,28 @@ class _Search:
             hyperprior=self.hyperprior,
             degrees=degrees,
         )
+
+
+def _maxima(
+    search: _Search, known: Release, *, average: bool, tails: Sequence[float]
+) -> list[tuple[WeightedPrior, ...]]:
+    """Return what is learned by different weak priors, and from what was learned before, each once.
+
+    Parameters
+    ----------
+    search : _Search
+    known, average, tails
+        As for `RowLearning._learn_curve`.
+    """
+    tries = [partial(search.learn, average=average, degrees=each) for each in tails]
+    if len(tails) > 1 and (earlier := _learned_before(known, search.declared)) is not None:
+        # The best of few cells may be far from what is best with every row at its place.
+        tries.append(partial(search.learn, average=average, degrees=tails[0], start=earlier))
+    maxima: list[tuple[WeightedPrior, ...]] = []
+    for learned in each_of(call, tries):
+        if not any(_near(learned, one) for one in maxima):
+            maxima.append(learned)
+    return maxima
 
 
 @dataclass(frozen=True)
