@@ -78,6 +78,8 @@ class Attack:
         the worst need not be among them.
     branches : int
         How many candidates a private choice has, each of which is tried.
+    counted : callable, optional
+        As ``run``, from a ledger, too, by which it counts: of what is refused in an open account.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Attack:
     run: Callable[[Any, Any], Outcome]
     tight: float | None = 1e-6
     branches: int = 1
+    counted: Callable[[Any, Any, Any], Outcome] | None = None
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
+from cloakgp.ledger import Ledger
 from cloakgp.models import ExactPrior
 from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy import OutputBounds, ask
@@ -317,7 +318,8 @@ def gathered(name: str, *, counts: bool = False, groups: str = "", **settings: A
         if not counts:
             quantiles = DPGPQuantileRegressor(**{**BUDGET, **chosen})
             return of_model(quantiles.fit_rows(ArrayRows(places, y, **whose)))
-        columns = np.column_stack([places, np.repeat([0.5, 1.0, 2.0, 2.0], 2)[: len(y)]])
+        exposures = table.cycled(np.repeat([0.5, 1.0, 2.0, 2.0], 2))
+        columns = np.column_stack([places, exposures])
         moved = (y - BOUNDS[0]) * (30 / (BOUNDS[1] - BOUNDS[0]))
         model = DPGPRegressor(**{**BUDGET, "bounds": (0, 30), "likelihood": "counts", **chosen})
         return of_model(model.fit_rows(ArrayRows(columns, moved, **whose), exposure=2))
@@ -390,15 +392,19 @@ def visits(
 def stream(
     name: str, *, people: str, groups: str = "", tight: float | None = 1e-6, **settings: Any
 ) -> Attack:
-    """Ask two periods of a stream, of other people or of those who come again."""
+    """Ask two periods of a stream, of other people or of those who come again.
+
+    Of people who come again each has one row in a period, and is there in one or both.
+    """
+    account = "period {period}" if people == "disjoint" else "people"
 
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         if people == "disjoint":
             return one_output_moves(table)
         return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
 
-    def run(y: np.ndarray, table: Table) -> Outcome:
-        days = [0.0, 2.0, 5.0, 9.0, 10.0, 14.0, 19.0]
+    def run(y: np.ndarray, table: Table, ledger: Ledger | None = None) -> Outcome:
+        days = table.cycled([0.0, 2.0, 5.0, 9.0, 10.0, 14.0, 19.0, 12.0, 16.0])
         rows = pd.DataFrame({"day": days, "place": table.line[:, 0], "private": y})
         after = pd.DataFrame({"day": [21.0], "place": [0.0], "private": [BOUNDS[0]]})
         with tempfile.TemporaryDirectory() as folder:
@@ -414,13 +420,15 @@ def stream(
                 horizon=2,
                 people=people,
                 forgetting=30.0,
+                ledger=ledger,
+                account=account if ledger else "",
             )
             made.advance()
             found = of_release(made.release)
             told = f"{made.periods} {made.spent}".encode()
             return replace(found, public=found.public + told)
 
-    return Attack(name, neighbourhoods, run, tight=tight)
+    return Attack(name, neighbourhoods, run, tight=tight, counted=run)
 
 
 def classification(name: str, *, classes: Sequence[Any], **settings: Any) -> Attack:
@@ -981,7 +989,7 @@ ATTACKS = [
     stream("a stream of other people", people="disjoint"),
     stream("a stream of other people, Laplace", people="disjoint", **LAPLACE),
     stream("a stream of other people, learning", people="disjoint", learn="map", tight=0.01),
-    stream("a stream of people who come again", people="overlapping", groups="abcdabc"),
+    stream("a stream of people who come again", people="overlapping", groups="abcdabcde"),
     classification("two classes", classes=[False, True]),
     grouped_classes("groups, two classes", classes=[False, True], groups="aabc"),
     grouped_classes("groups, two classes, trace", classes=[0, 1], groups="abab", criterion="trace"),
