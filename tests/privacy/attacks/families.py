@@ -262,12 +262,28 @@ def transformed(name: str, *, groups: str = "", **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=0.01)
 
 
-def of_counts(name: str, *, groups: str = "", tight: float = 0.01, **settings: Any) -> Attack:
-    """Outputs are counts, asked as roots, in bands and for their spread, and asked twice."""
+def of_counts(
+    name: str, *, groups: str = "", spread: float | None = None, **settings: Any
+) -> Attack:
+    """Outputs are counts, asked as roots, in bands and for their spread, and asked twice.
+
+    Counts at the ends of their bounds move roots most, whole and in bands. How far roots lie from
+    what is predicted moves most between a count whose root is there and one far off. So no two
+    counts are the worst for every draw: two at the ends may spend all but what the spread costs, a
+    share ``spread`` of what is stated. One output takes every other count, too, among which are
+    the worst for the spread, and each draw is held against its own worst neighbours.
+    """
 
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         if not groups:
-            return one_output_moves(table)
+            found = one_output_moves(table)
+            if spread is not None:
+                width = BOUNDS[1] - BOUNDS[0]
+                found[0] += [
+                    _with(table.outputs, 0, BOUNDS[0] + count / 30 * width)
+                    for count in range(2, 30, 2)
+                ]
+            return found
         return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
 
     def run(y: np.ndarray, table: Table) -> Outcome:
@@ -282,7 +298,9 @@ def of_counts(name: str, *, groups: str = "", tight: float = 0.01, **settings: A
         budget = {"epsilon": 0.5, "delta": model.delta, "gap": 0.1}
         return of_release(refine(model.release_, counts, [[2.0]], **budget))
 
-    return Attack(name, neighbourhoods, run, tight=tight)
+    if spread is None:
+        return Attack(name, neighbourhoods, run, tight=0.01)
+    return Attack(name, neighbourhoods, run, tight=spread + 1e-3, each=0.1)
 
 
 def of_quantiles(name: str, *, groups: str = "", **settings: Any) -> Attack:
@@ -932,9 +950,13 @@ ATTACKS = [
     transformed("logarithms, asked twice"),
     transformed("logarithms of groups, asked twice", groups="aabbccd"),
     of_counts("counts, asked twice", stages=TWO_STAGES, noise="gaussian", learn=None),
-    # No root of a whole number lies so near its mean that the spread counts it as 0.
+    # A tenth of the fit's 40 is for the spread, of 40.5 in all.
     of_counts(
-        "counts and their spread, Laplace", stages=TWO_STAGES, epsilon=40.0, delta=0.0, tight=0.05
+        "counts and their spread, Laplace",
+        stages=TWO_STAGES,
+        epsilon=40.0,
+        delta=0.0,
+        spread=4 / 40.5,
     ),
     of_counts("counts of groups", groups="aabbccd", stages=None, noise="gaussian", learn=None),
     of_counts("counts of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
