@@ -6,16 +6,19 @@ import json
 import shutil
 
 import pytest
+from counting_keeper import Counting
 from older_copies import keep_copy, put_back
-from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of
+from small_plans import NAMES, TWO_QUESTIONS, Ward, plan_of, rows_of
 
+from cloakgp.custodians import simulate
 from cloakgp.custodians.errors import CustodiansError
 from cloakgp.custodians.files import answer_of, question_file
 from cloakgp.custodians.plan import digest_of
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.ledger.imports import import_releases
-from cloakgp.privacy.spending import SpendingError
+from cloakgp.privacy.spending import SpendingError, counted_by
+from cloakgp.privacy.tally import describe_spent, tallied
 
 
 @pytest.fixture
@@ -450,3 +453,48 @@ def test_the_journal_of_an_earlier_version_is_gone_on_with(tmp_path, alone, ledg
     path.write_text(json.dumps(journal))
     alone.finish()
     assert standing(ledger).used == pytest.approx(0.5, abs=0.02)
+
+
+TABLES = {name: rows_of(part) for part, name in enumerate(NAMES)}
+
+
+@pytest.mark.parametrize("settings", [{}, {"noise": "laplace", "delta": 0.0}, TWO_QUESTIONS])
+def test_a_simulation_in_an_open_account_is_one_charge_of_what_it_states(settings, tmp_path):
+    """An account with the very budget has room: every site answers, and nobody is at two."""
+    plan = plan_of(**settings)
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    epsilon, delta = plan.budget
+    ledger.open_account("all", epsilon=epsilon, delta=delta)
+    with ledger.account("all"):
+        release = simulate(plan, TABLES)
+    found = standing(ledger)
+    assert (found.charges, found.open) == (1, ())
+    assert found.used == pytest.approx(1.0, rel=1e-4)
+    assert release.guarantee.epsilon_at(delta) == pytest.approx(epsilon, rel=1e-4)
+    kinds = [each.content["kind"] for each in ledger.entries()]
+    assert kinds.count("drawing") == len(release.measurements)
+    assert ledger.verify().findings == ()
+    with ledger.account("all"), pytest.raises(SpendingError, match="no room"):
+        simulate(plan, TABLES)
+    assert standing(ledger).spent == found.spent
+
+
+def test_in_a_simulation_without_a_site_all_that_was_drawn_counts():
+    keeper = Counting()
+    with counted_by(keeper), tallied() as drawn:
+        release = simulate(plan_of(), TABLES, dropping=["west"])
+    # Two sites answered before the third was given up, and once more.
+    first, second = keeper.charges
+    assert (first.ended, second.ended) == ("failed", "committed")
+    assert len(drawn) == 4
+    assert [cost.mu for cost in first.costs] == [drawn[0].mu]
+    assert [cost.mu for cost in second.costs] == [drawn[-1].mu]
+    assert keeper.costs[-1].mu >= release.guarantee.mu * (1 - 1e-9)
+
+
+def test_of_an_interrupted_simulation_is_told_what_one_site_drew():
+    with tallied() as drawn:
+        release = simulate(plan_of(noise="laplace", delta=0.0), TABLES)
+    assert len(drawn) == len(NAMES)
+    assert describe_spent(drawn) == "ε = 1, with no δ,"
+    assert release.guarantee.pure_epsilon == pytest.approx(1.0)

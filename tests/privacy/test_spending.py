@@ -17,8 +17,10 @@ from counting_keeper import Counting
 import cloakgp
 from cloakgp import DPGPRegressor, DPGPRegressorPrivateInputs, DPGridSearchCV, cloak
 from cloakgp.data import ArrayRows
-from cloakgp.privacy import Guarantee, OutputBounds, ask, sampler, spending
+from cloakgp.ledger import Ledger
+from cloakgp.privacy import Guarantee, OutputBounds, ask, filters, sampler, spending
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import (
     Cost,
     SpendingError,
@@ -27,6 +29,7 @@ from cloakgp.privacy.spending import (
     keeper_in_force,
     spend,
 )
+from cloakgp.privacy.tally import tallied
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning"),
@@ -53,7 +56,7 @@ ON_A_CLUSTER = {"Dask", "Dask, classes"}
     [
         pytest.param(attack, marks=[] if attack.name in QUICK else [pytest.mark.slow])
         for attack in ATTACKS
-        if attack.name not in ON_A_CLUSTER
+        if attack.name not in ON_A_CLUSTER and attack.counted is None
     ],
     ids=lambda attack: attack.name,
 )
@@ -75,6 +78,30 @@ def test_every_mechanism_counts_at_least_what_it_states(attack):
             # What must hold whatever was chosen is a little more.
             assert keeper.mu >= gaussian.mu * (1 - 1e-5)
         assert keeper.pure >= pure * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [attack for attack in ATTACKS if attack.counted is not None],
+    ids=lambda attack: attack.name,
+)
+def test_what_names_its_ledger_counts_every_draw_and_at_least_what_it_states(attack, tmp_path):
+    ledger = Ledger.create(tmp_path / "people.db")
+    ledger.open_account("people", epsilon=100.0, delta=1e-3)
+    data = attack.neighbourhoods(TABLE)[0][0]
+    with tallied() as drawn:
+        outcome = attack.counted(data, TABLE, ledger)
+    standings = ledger.standings()
+    spent = [one.spent for one in standings]
+    assert sum(spent, start=Amount()) == sum(map(Amount.of, drawn), start=Amount()) != Amount()
+    assert not any(one.open for one in standings)
+    assert ledger.verify().findings == ()
+    # Where every period has an account, nobody is in two of them.
+    (guarantee,) = outcome.guarantees
+    mu = math.sqrt(max(one.gaussian for one in spent) / filters.UNITS)
+    assert mu >= guarantee.mu * (1 - 1e-9)
+    pure = max(one.laplace + one.pure for one in spent) / filters.UNITS
+    assert pure >= math.fsum(guarantee.laplace) * (1 - 1e-9)
 
 
 def test_the_quick_ones_are_in_the_table():

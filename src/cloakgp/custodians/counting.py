@@ -15,8 +15,9 @@ voided, nothing is sent, and where it is missing, its cost is reserved anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,6 +176,68 @@ class SiteCharge:
         # What was reserved and not drawn is drawn by the next try, under the same charge.
         if self.keeper.account is None or (failed and not self.charged):
             self.inner.close(failed=failed)
+
+
+@dataclass
+class JointCount:
+    """Counting of sites of one process in the charge of the call that asks them.
+
+    A question costs everybody what one site's answer costs, which holds for the sum of all: a row
+    is at one site, and a person who may be at several is counted at all of them in the cost of
+    each answer. So it is reserved once.
+    """
+
+    _reserved: list[Cost] = field(default_factory=list)
+    _answered: Counter[str] = field(default_factory=Counter)
+
+    def keeper_of(self, charge: Charge, *, site: str) -> JointKeeper:
+        """Return the keeper of a site's answers."""
+        return JointKeeper(self, charge=charge, site=site)
+
+    def reserve(self, cost: Cost, *, charge: Charge, site: str) -> None:
+        """Reserve the cost of a site's next answer, unless another site's answer did."""
+        number = self._answered[site]
+        # Those who are at one site are told apart from others where draws are told, not here.
+        cost = replace(cost, cohort=0)
+        if self._reserved[number : number + 1] != [cost]:
+            charge.reserve(cost)
+        if number == len(self._reserved):
+            self._reserved.append(cost)
+        self._answered[site] += 1
+
+
+@dataclass(frozen=True)
+class JointKeeper:
+    """A keeper of one site's answers (`JointCount`)."""
+
+    count: JointCount
+    charge: Charge
+    site: str
+
+    def open_charge(self, spender: Spender) -> JointCharge:
+        """Begin to count an answer; whom it protects is said of the whole."""
+        del spender
+        return JointCharge(self)
+
+
+@dataclass(frozen=True)
+class JointCharge:
+    """The charge of one answer, a part of a charge."""
+
+    keeper: JointKeeper
+
+    def hold(self, budgets: Sequence[Cost | Budget]) -> None:
+        """Hold nothing: the whole does."""
+
+    def reserve(self, cost: Cost) -> None:
+        """Reserve the cost of the answer."""
+        self.keeper.count.reserve(cost, charge=self.keeper.charge, site=self.keeper.site)
+
+    def drawn(self, digest: str | None) -> None:
+        """Record nothing of an answer that is hidden."""
+
+    def close(self, *, failed: bool) -> None:
+        """Close nothing: the whole is open."""
 
 
 def _are_of_one_kind(*costs: Cost) -> bool:

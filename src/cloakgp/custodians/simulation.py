@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cloakgp.custodians.coordinator import Coordinator, JointRelease
+from cloakgp.custodians.counting import JointCount
 from cloakgp.custodians.errors import WaitingError
 from cloakgp.custodians.exchange import MemoryExchange
 from cloakgp.custodians.plan import Plan
 from cloakgp.custodians.site import Site
 from cloakgp.fitting.passes import Rows
+from cloakgp.privacy.spending import asking_cohort, counted_in_charge
 
 
 def simulate(
@@ -20,7 +23,8 @@ def simulate(
     """Release the rows of several sites as they would, one after the other in this process.
 
     Noise and masks are drawn as ever: the release is as private as that of sites apart, though not
-    from this process, which has all outputs.
+    from this process, which has all outputs. An account that is open counts what the release
+    states, in one charge.
 
     Parameters
     ----------
@@ -66,14 +70,21 @@ def simulate(
             for name in dropping:
                 del sites[name]
 
-        def pause() -> None:
-            done = [site.step() for site in sites.values()]
+        def pause(count: JointCount) -> None:
+            done = []
+            for place, (name, site) in enumerate(sites.items()):
+                keeper_of = partial(count.keeper_of, site=name)
+                # Of draws that are told at an interruption, too, one site's concern anybody.
+                with counted_in_charge(keeper_of), asking_cohort(place):
+                    done.append(site.step())
             if not any(done):
                 raise WaitingError(coordinator.members, to="go on")
 
         while True:
             try:
-                return coordinator.collect(patience=float("inf"), pause=pause)
+                # Every call of the coordinator is a charge of its own.
+                step = partial(pause, JointCount())
+                return coordinator.collect(patience=float("inf"), pause=step)
             except WaitingError:
                 left = [name for name in coordinator.members if name in dropping]
                 if not left:

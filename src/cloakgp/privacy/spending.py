@@ -369,6 +369,37 @@ def asking_cohort(cohort: int) -> Iterator[None]:
         _cohort.reset(token)
 
 
+@contextmanager
+def counted_in_charge(keeper_of: Callable[[Charge], Keeper]) -> Iterator[None]:
+    """Have calls within a block be charges of their own, of a keeper that counts in this charge.
+
+    For a call that asks others who run in the same process, as in a simulation: each of them counts
+    by a keeper of its own, which within the call's charge would never hear of a draw. Changes
+    nothing where nobody counts.
+
+    Parameters
+    ----------
+    keeper_of : callable
+        From the charge of the call that this code runs in to the keeper.
+
+    Examples
+    --------
+    >>> with counted_in_charge(lambda charge: None):
+    ...     is_charged()
+    False
+    """
+    charge = _charge.get()
+    if charge is None:
+        yield
+        return
+    token = _charge.set(None)
+    try:
+        with counted_by(keeper_of(charge)):
+            yield
+    finally:
+        _charge.reset(token)
+
+
 def keeper_in_force() -> Keeper | None:
     """Return the keeper in force: that of the block, or that of the environment.
 

@@ -7,7 +7,8 @@ What is checked of every attack:
 3. Integers move by no more than the mechanism said to OpenDP, in Python integers.
 4. δ(ε) of all draws together, by `loss`, is at most what the guarantee states, at its own ε and at
    others; so is μ.
-5. It is nearly as much, where the worst neighbours are among those tried.
+5. It is nearly as much, where the worst neighbours are among those tried. Where no two data sets
+   are the worst for every draw, each draw is moved by nearly as much as it may by some of them.
 """
 
 from __future__ import annotations
@@ -76,15 +77,22 @@ class Attack:
     tight : float or None
         How much less than it states it may spend on the worst of these neighbours; None if
         the worst need not be among them.
+    each : float or None
+        How much less than the sensitivity of each draw the worst neighbours for that draw may move
+        it; None if these need not be among them.
     branches : int
         How many candidates a private choice has, each of which is tried.
+    counted : callable, optional
+        As ``run``, from a ledger, too, by which it counts: of what is refused in an open account.
     """
 
     name: str
     neighbourhoods: Callable[[Any], Sequence[Sequence[Any]]]
     run: Callable[[Any, Any], Outcome]
     tight: float | None = 1e-6
+    each: float | None = None
     branches: int = 1
+    counted: Callable[[Any, Any, Any], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,11 @@ def check(attack: Attack, table: Any = None) -> Verdict:
     share = min(_share_spent(ways, guarantee) for guarantee in outcome.guarantees)
     if attack.tight is not None and not share >= 1 - attack.tight:
         raise ViolationError(f"noise is wasted: {share:.9f} of what is stated is spent")
+    if attack.each is not None:
+        for place, draws in enumerate(zip(*(way[0] for way in ways), strict=True)):
+            moved = max(_share_moved(one, other) for one, other in draws)
+            if not moved >= 1 - attack.each:
+                raise ViolationError(f"noise of draw {place} is wasted: it moves by {moved:.9f}")
     return Verdict(share=share, pairs=len(ways))
 
 
@@ -191,6 +204,16 @@ def _share_spent(ways: list[Way], guarantee: Any) -> float:
             raise NotImplementedError("try every candidate: branches must be their number")
         return _chosen_share(ways, guarantee)
     raise NotImplementedError(f"how {kinds} compose is for `attacks.loss` to learn")
+
+
+def _share_moved(one: Draw, other: Draw) -> float:
+    """Return how far integers move, in sensitivities."""
+    moves = [abs(a - b) for a, b in zip(one.integers, other.integers, strict=True)]
+    norms: dict[str, Callable[[list[int]], float]] = {
+        "gaussian": lambda found: math.hypot(*found),
+        "laplace": sum,
+    }
+    return norms.get(one.noise, max)(moves) / one.sensitivity
 
 
 def _check_sensitivity(one: Draw, other: Draw) -> None:

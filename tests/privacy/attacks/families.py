@@ -48,6 +48,7 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
+from cloakgp.ledger import Ledger
 from cloakgp.models import ExactPrior
 from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy import OutputBounds, ask
@@ -261,12 +262,28 @@ def transformed(name: str, *, groups: str = "", **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=0.01)
 
 
-def of_counts(name: str, *, groups: str = "", tight: float = 0.01, **settings: Any) -> Attack:
-    """Outputs are counts, asked as roots, in bands and for their spread, and asked twice."""
+def of_counts(
+    name: str, *, groups: str = "", spread: float | None = None, **settings: Any
+) -> Attack:
+    """Outputs are counts, asked as roots, in bands and for their spread, and asked twice.
+
+    Counts at the ends of their bounds move roots most, whole and in bands. How far roots lie from
+    what is predicted moves most between a count whose root is there and one far off. So no two
+    counts are the worst for every draw: two at the ends may spend all but what the spread costs, a
+    share ``spread`` of what is stated. One output takes every other count, too, among which are
+    the worst for the spread, and each draw is held against its own worst neighbours.
+    """
 
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         if not groups:
-            return one_output_moves(table)
+            found = one_output_moves(table)
+            if spread is not None:
+                width = BOUNDS[1] - BOUNDS[0]
+                found[0] += [
+                    _with(table.outputs, 0, BOUNDS[0] + count / 30 * width)
+                    for count in range(2, 30, 2)
+                ]
+            return found
         return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
 
     def run(y: np.ndarray, table: Table) -> Outcome:
@@ -281,7 +298,9 @@ def of_counts(name: str, *, groups: str = "", tight: float = 0.01, **settings: A
         budget = {"epsilon": 0.5, "delta": model.delta, "gap": 0.1}
         return of_release(refine(model.release_, counts, [[2.0]], **budget))
 
-    return Attack(name, neighbourhoods, run, tight=tight)
+    if spread is None:
+        return Attack(name, neighbourhoods, run, tight=0.01)
+    return Attack(name, neighbourhoods, run, tight=spread + 1e-3, each=0.1)
 
 
 def of_quantiles(name: str, *, groups: str = "", **settings: Any) -> Attack:
@@ -317,7 +336,8 @@ def gathered(name: str, *, counts: bool = False, groups: str = "", **settings: A
         if not counts:
             quantiles = DPGPQuantileRegressor(**{**BUDGET, **chosen})
             return of_model(quantiles.fit_rows(ArrayRows(places, y, **whose)))
-        columns = np.column_stack([places, np.repeat([0.5, 1.0, 2.0, 2.0], 2)[: len(y)]])
+        exposures = table.cycled(np.repeat([0.5, 1.0, 2.0, 2.0], 2))
+        columns = np.column_stack([places, exposures])
         moved = (y - BOUNDS[0]) * (30 / (BOUNDS[1] - BOUNDS[0]))
         model = DPGPRegressor(**{**BUDGET, "bounds": (0, 30), "likelihood": "counts", **chosen})
         return of_model(model.fit_rows(ArrayRows(columns, moved, **whose), exposure=2))
@@ -390,15 +410,19 @@ def visits(
 def stream(
     name: str, *, people: str, groups: str = "", tight: float | None = 1e-6, **settings: Any
 ) -> Attack:
-    """Ask two periods of a stream, of other people or of those who come again."""
+    """Ask two periods of a stream, of other people or of those who come again.
+
+    Of people who come again each has one row in a period, and is there in one or both.
+    """
+    account = "period {period}" if people == "disjoint" else "people"
 
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         if people == "disjoint":
             return one_output_moves(table)
         return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
 
-    def run(y: np.ndarray, table: Table) -> Outcome:
-        days = [0.0, 2.0, 5.0, 9.0, 10.0, 14.0, 19.0]
+    def run(y: np.ndarray, table: Table, ledger: Ledger | None = None) -> Outcome:
+        days = table.cycled([0.0, 2.0, 5.0, 9.0, 10.0, 14.0, 19.0, 12.0, 16.0])
         rows = pd.DataFrame({"day": days, "place": table.line[:, 0], "private": y})
         after = pd.DataFrame({"day": [21.0], "place": [0.0], "private": [BOUNDS[0]]})
         with tempfile.TemporaryDirectory() as folder:
@@ -414,13 +438,15 @@ def stream(
                 horizon=2,
                 people=people,
                 forgetting=30.0,
+                ledger=ledger,
+                account=account if ledger else "",
             )
             made.advance()
             found = of_release(made.release)
             told = f"{made.periods} {made.spent}".encode()
             return replace(found, public=found.public + told)
 
-    return Attack(name, neighbourhoods, run, tight=tight)
+    return Attack(name, neighbourhoods, run, tight=tight, counted=run)
 
 
 def classification(name: str, *, classes: Sequence[Any], **settings: Any) -> Attack:
@@ -924,9 +950,13 @@ ATTACKS = [
     transformed("logarithms, asked twice"),
     transformed("logarithms of groups, asked twice", groups="aabbccd"),
     of_counts("counts, asked twice", stages=TWO_STAGES, noise="gaussian", learn=None),
-    # No root of a whole number lies so near its mean that the spread counts it as 0.
+    # A tenth of the fit's 40 is for the spread, of 40.5 in all.
     of_counts(
-        "counts and their spread, Laplace", stages=TWO_STAGES, epsilon=40.0, delta=0.0, tight=0.05
+        "counts and their spread, Laplace",
+        stages=TWO_STAGES,
+        epsilon=40.0,
+        delta=0.0,
+        spread=4 / 40.5,
     ),
     of_counts("counts of groups", groups="aabbccd", stages=None, noise="gaussian", learn=None),
     of_counts("counts of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
@@ -981,7 +1011,7 @@ ATTACKS = [
     stream("a stream of other people", people="disjoint"),
     stream("a stream of other people, Laplace", people="disjoint", **LAPLACE),
     stream("a stream of other people, learning", people="disjoint", learn="map", tight=0.01),
-    stream("a stream of people who come again", people="overlapping", groups="abcdabc"),
+    stream("a stream of people who come again", people="overlapping", groups="abcdabcde"),
     classification("two classes", classes=[False, True]),
     grouped_classes("groups, two classes", classes=[False, True], groups="aabc"),
     grouped_classes("groups, two classes, trace", classes=[0, 1], groups="abab", criterion="trace"),

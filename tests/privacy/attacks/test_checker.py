@@ -144,6 +144,7 @@ def test_a_sound_toy_passes():
     assert check(toy(lambda y: (noisy_sum(y).tobytes(), 1), tight=1e-12)).pairs == 4
     twice = toy(lambda y: (noisy_sum(y).tobytes() + noisy_sum(y).tobytes(), 2), tight=1e-12)
     assert check(twice).share == pytest.approx(1.0)
+    check(replace(twice, each=1e-12))
 
 
 TOYS = {
@@ -195,6 +196,29 @@ TOYS = {
 def test_a_broken_toy_is_found_out(mechanism, error, match):
     with pytest.raises(error, match=match):
         check(toy(mechanism, tight=1e-6))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_draw_that_is_never_moved_as_far_is_found_out(place):
+    """Though all together spend most of what is stated."""
+
+    def run(y, _):
+        sensitivities = [STEP, STEP]
+        sensitivities[place] *= 2
+        scales = [2 * each for each in sensitivities]
+        drawn = [
+            noisy_sum(np.asarray(y), scale=scale, sensitivity=each)
+            for scale, each in zip(scales, sensitivities, strict=True)
+        ]
+        guarantee = SimpleNamespace(
+            epsilon=1.0, mu=math.hypot(0.5, 0.5), delta=1.0, delta_at=lambda _: 1.0
+        )
+        return Outcome((guarantee,), b"".join(one.tobytes() for one in drawn))
+
+    wasteful = replace(toy(None, tight=0.3), run=run)
+    check(wasteful)
+    with pytest.raises(ViolationError, match=f"noise of draw {place} is wasted"):
+        check(replace(wasteful, each=0.1))
 
 
 def test_a_profile_that_is_too_low_is_found_out():
