@@ -232,8 +232,8 @@ def test_how_rows_are_cut_and_ordered_does_not_matter(tables):
     one, other = (
         refine(first, rows, insecure_seed=1, **SPENDING) for rows in (rows_of(X), backwards)
     )
-    # But for the signs of questions, which rounding decides, and so for what noise does to them; and
-    # for the last steps of their design, which ends where it is near enough to the best.
+    # But for the signs of questions, which rounding decides, and so for what noise does to them,
+    # and for the last steps of their design, which ends where it is near enough to the best.
     ours, theirs = (each.predict(POINTS, return_cov=True)[1] for each in (one, other))
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
