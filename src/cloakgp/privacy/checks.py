@@ -9,7 +9,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from numbers import Real
 
@@ -21,6 +21,8 @@ LARGEST_USUAL_EPSILON = 10.0
 # Numbers out of one's head have few digits; numbers computed from outputs have many.
 USUAL_DIGITS = 4
 USUAL_RATE_DIGITS = 3
+# Of numbers whose logarithms or roots are declared. With more, lowest amounts would pass for them.
+USUAL_DIGITS_BEFORE = 2
 
 Interval = tuple[float, float]
 
@@ -175,9 +177,14 @@ def bounds_doubts(bounds: Sequence[Interval], *, of: str = "outputs") -> tuple[s
     --------
     >>> bounds_doubts([(0, 100)])
     ()
+
+    Logarithms and roots of numbers out of one's head have many digits, too.
+
+    >>> bounds_doubts([(math.log(50), math.log(20_000))])
+    ()
     """
     ends = [end for interval in bounds for end in interval]
-    exact = [f"{end:.15g}" for end in ends if float(f"{end:.{USUAL_DIGITS}g}") != end]
+    exact = [f"{end:.15g}" for end in ends if not _has_usual_digits(end)]
     if not exact:
         return ()
     return (
@@ -185,6 +192,24 @@ def bounds_doubts(bounds: Sequence[Interval], *, of: str = "outputs") -> tuple[s
         f"The lowest and highest {of} are themselves private: take bounds from general "
         "knowledge.",
     )
+
+
+def _has_usual_digits(end: float) -> bool:
+    """Return whether a number has few digits, or is a logarithm or a root of one that has fewer."""
+    if float(f"{end:.{USUAL_DIGITS}g}") == end:
+        return True
+    for before, after in (
+        (math.exp, math.log),
+        (math.expm1, math.log1p),
+        (lambda value: 10.0**value, math.log10),
+        (math.exp2, math.log2),
+        (lambda value: value * value, math.sqrt),
+    ):
+        with suppress(OverflowError, ValueError):
+            few = float(f"{before(end):.{USUAL_DIGITS_BEFORE}g}")
+            if math.isclose(after(few), end, rel_tol=1e-14):
+                return True
+    return False
 
 
 def mean_doubts(mean: object, bounds: Sequence[Interval]) -> tuple[str, ...]:
