@@ -73,7 +73,13 @@ def test_names_that_files_cannot_hold_are_refused():
 
 @pytest.mark.parametrize(
     ("names", "twice"),
-    [(("u", "u"), "u"), (("u", "u_sd"), "u_sd"), (("u_upper", "u"), "u_upper")],
+    [
+        (("u", "u"), "u"),
+        (("u", "u_sd"), "u_sd"),
+        (("u_upper", "u"), "u_upper"),
+        # As the reader for R names them.
+        (("u", "u_new_sd"), "u_new_sd"),
+    ],
 )
 def test_outputs_of_which_predictions_would_have_one_name_are_refused(names, twice):
     """A table of predictions would lose one of them."""

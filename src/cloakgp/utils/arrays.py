@@ -219,7 +219,7 @@ def output_names(columns: object) -> tuple[str, ...]:
     ------
     ValueError
         If columns of predictions would have one name twice: of each output there are its name, and
-        that with _sd, _lower and _upper.
+        that with _sd, _lower and _upper, and in R with _new_sd.
 
     Examples
     --------
@@ -229,7 +229,8 @@ def output_names(columns: object) -> tuple[str, ...]:
     """
     found = column_names(columns)
     names = tuple(name for name in found if isinstance(name, str))
-    told = Counter(f"{name}{part}" for name in names for part in ("", "_sd", "_lower", "_upper"))
+    parts = ("", "_sd", "_new_sd", "_lower", "_upper")
+    told = Counter(f"{name}{part}" for name in names for part in parts)
     twice = [name for name, count in told.items() if count > 1]
     if twice:
         raise ValueError(
