@@ -23,6 +23,7 @@ from cloakgp.fitting.row_learning import (
     FEWER_CELLS,
     LEARNING_CELLS,
     LEARNING_CELLS_AN_INPUT,
+    MOST_REFINED,
     REFUTED,
     SAME_MAXIMUM,
     RowLearning,
@@ -50,6 +51,7 @@ from cloakgp.release.hyperparameters.noise import (
     position_of_noise,
     scaled_noise,
 )
+from cloakgp.release.hyperparameters.quadrature import EVIDENCE
 from cloakgp.release.hyperparameters.scatter import with_noise_in_strata
 from cloakgp.release.posterior.clipped import expected_spread, log_evidence, spread_log_density
 from cloakgp.release.posterior.clipped_sums import gather_cells, restate
@@ -346,11 +348,16 @@ def test_after_several_stages_one_search_starts_from_what_was_learned_before(tab
         assert start.kernel in kernels
 
 
-@pytest.mark.parametrize(("often", "gains"), [(0, False), (3, True)])
-def test_a_maximum_at_few_cells_is_moved_to_one_of_all_rows(often, gains, monkeypatch):
+@pytest.mark.parametrize(
+    ("often", "nats", "gains"), [(0, 1.0, False), (3, np.inf, False), (3, 1.0, True)]
+)
+def test_a_maximum_at_few_cells_is_moved_to_one_of_all_rows(often, nats, gains, monkeypatch):
     """Eight cells tell little of a wave of six turns: its lengthscale comes out at half."""
     monkeypatch.setattr("cloakgp.fitting.row_learning.LEARNING_CELLS_AN_INPUT", 8)
+    # As the page states them.
+    assert (MOST_REFINED, EVIDENCE) == (3, 1.0)
     monkeypatch.setattr("cloakgp.fitting.row_learning.MOST_REFINED", often)
+    monkeypatch.setattr("cloakgp.fitting.row_learning.EVIDENCE", nats)
     refined, original = [], RowLearning._refine
 
     def spy(self, learned, stated, **named):
